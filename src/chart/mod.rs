@@ -1,0 +1,1 @@
+//! Figures, written once over plotters' `DrawingBackend`.

@@ -1,0 +1,223 @@
+//! Shapes in symbols: one value that is both evaluated and printed, so formula and figure cannot drift apart.
+
+use std::fmt::{self, Write as _};
+
+/// A quantity that shapes are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Symbol {
+    /// Micro-batch (sequences).
+    B,
+    /// Tokens per sequence.
+    S,
+    /// Hidden size.
+    H,
+    /// Query heads.
+    A,
+    /// Key/value heads.
+    K,
+    /// Head dimension.
+    D,
+    /// Feed-forward width.
+    F,
+    /// Vocabulary.
+    V,
+}
+
+impl Symbol {
+    /// Every symbol, with the letter shown.
+    pub const ALL: [Self; 8] = [Self::B, Self::S, Self::H, Self::A, Self::K, Self::D, Self::F, Self::V];
+
+    /// The letter of the formulas.
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Self::B => "b",
+            Self::S => "s",
+            Self::H => "h",
+            Self::A => "a",
+            Self::K => "k",
+            Self::D => "d",
+            Self::F => "f",
+            Self::V => "V",
+        }
+    }
+}
+
+/// The reader's numbers, one for each [`Symbol`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Symbols([u64; Symbol::ALL.len()]);
+
+impl Symbols {
+    /// The number behind a symbol.
+    pub const fn get(&self, symbol: Symbol) -> u64 {
+        self.0[symbol as usize]
+    }
+
+    /// Sets the number behind a symbol.
+    pub const fn set(&mut self, symbol: Symbol, value: u64) {
+        self.0[symbol as usize] = value;
+    }
+}
+
+/// Length of one axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dim {
+    /// A number.
+    Const(u64),
+    /// `h`
+    Sym(Symbol),
+    /// `a·d`
+    Mul(Symbol, Symbol),
+    /// `2·h`
+    Scale(u64, Symbol),
+    /// `s + 1`
+    Plus(Symbol, u64),
+    /// `a + 2·k`
+    Lin(Symbol, u64, Symbol),
+    /// `s` rounded up to a multiple.
+    RoundUp(Symbol, u64),
+    /// `d / 2`
+    Over(Symbol, u64),
+}
+
+impl Dim {
+    /// The number of elements along this axis.
+    pub const fn value(self, n: &Symbols) -> u64 {
+        match self {
+            Self::Const(value) => value,
+            Self::Sym(a) => n.get(a),
+            Self::Mul(a, b) => n.get(a).saturating_mul(n.get(b)),
+            Self::Scale(by, a) => by.saturating_mul(n.get(a)),
+            Self::Plus(a, more) => n.get(a).saturating_add(more),
+            Self::Lin(a, by, b) => n.get(a).saturating_add(by.saturating_mul(n.get(b))),
+            Self::RoundUp(a, to) => n.get(a).div_ceil(to).saturating_mul(to),
+            Self::Over(a, by) => n.get(a) / by,
+        }
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Const(value) => write!(f, "{value}"),
+            Self::Sym(a) => f.write_str(a.letter()),
+            Self::Mul(a, b) => write!(f, "{}·{}", a.letter(), b.letter()),
+            Self::Scale(by, a) => write!(f, "{by}{}", a.letter()),
+            Self::Plus(a, more) => write!(f, "({}+{more})", a.letter()),
+            Self::Lin(a, 1, b) => write!(f, "({}+{})", a.letter(), b.letter()),
+            Self::Lin(a, by, b) => write!(f, "({}+{by}{})", a.letter(), b.letter()),
+            Self::RoundUp(a, to) => write!(f, "⌈{}⌉{to}", a.letter()),
+            Self::Over(a, by) => write!(f, "{}/{by}", a.letter()),
+        }
+    }
+}
+
+/// Element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the names are the field's own
+pub enum Dtype {
+    Fp32,
+    Bf16,
+    Fp16,
+    Fp8,
+    Int64,
+    Bool,
+    Byte,
+}
+
+impl Dtype {
+    /// Bytes of one element.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Int64 => 8,
+            Self::Fp32 => 4,
+            Self::Bf16 | Self::Fp16 => 2,
+            Self::Fp8 | Self::Bool | Self::Byte => 1,
+        }
+    }
+
+    /// Short name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fp32 => "fp32",
+            Self::Bf16 => "bf16",
+            Self::Fp16 => "fp16",
+            Self::Fp8 => "fp8",
+            Self::Int64 => "int64",
+            Self::Bool => "bool",
+            Self::Byte => "uint8",
+        }
+    }
+}
+
+/// Shape of one tensor: at most five axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    dims: [Dim; 5],
+    rank: usize,
+}
+
+impl Shape {
+    /// A shape of at most five axes.
+    ///
+    /// # Panics
+    /// When there are more (shapes are constants of this crate, never input).
+    pub const fn new(axes: &[Dim]) -> Self {
+        assert!(axes.len() <= 5, "a shape has at most five axes");
+        let mut dims = [Dim::Const(1); 5];
+        let mut i = 0;
+        while i < axes.len() {
+            dims[i] = axes[i];
+            i += 1;
+        }
+        Self { dims, rank: axes.len() }
+    }
+
+    /// The axes.
+    pub fn dims(&self) -> &[Dim] {
+        &self.dims[..self.rank]
+    }
+
+    /// Number of elements.
+    pub const fn elements(&self, symbols: &Symbols) -> u64 {
+        let mut product = 1_u64;
+        let mut i = 0;
+        while i < self.rank {
+            product = product.saturating_mul(self.dims[i].value(symbols));
+            i += 1;
+        }
+        product
+    }
+
+    /// `32 · b·s·h · 2 B`, or with numbers in the symbols' places.
+    pub fn formula(&self, count: u64, dtype: Dtype, numbers: Option<&Symbols>) -> String {
+        let mut out = String::new();
+        if count != 1 {
+            let _ = write!(out, "{count} · ");
+        }
+        for (i, dim) in self.dims().iter().enumerate() {
+            let dot = if i == 0 { "" } else { "·" };
+            let _ = match numbers {
+                Some(numbers) => write!(out, "{dot}{}", dim.value(numbers)),
+                None => write!(out, "{dot}{dim}"),
+            };
+        }
+        if self.rank > 0 {
+            out.push_str(" · ");
+        }
+        let _ = write!(out, "{} B", dtype.bytes());
+        out
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('[')?;
+        for (i, dim) in self.dims().iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{dim}")?;
+        }
+        f.write_char(']')
+    }
+}

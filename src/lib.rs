@@ -1,0 +1,24 @@
+//! `trainmem`: who eats the memory of a training run, and what to change.
+//!
+//! Data flows one way; nothing to the left knows anything to its right:
+//!
+//! ```text
+//! config ─► architecture ─► ledger ─► timeline ─► estimate ─► chart · report · app · cli
+//! (asked)    (weights)     (tensors)  (instants)  (answers)
+//! ```
+//!
+//! [`config`] reads what was asked, [`architecture`] turns it into weights, [`ledger`] writes down every tensor
+//! that one GPU holds, [`timeline`] finds the worst instant, [`estimate`] answers; [`chart`] draws, [`report`]
+//! prints. [`text`] holds every sentence in Chinese and English, [`units`] bytes and counts, [`quick`] the
+//! four-line rule of thumb. Only `app` (wasm) knows a browser.
+
+pub mod architecture;
+pub mod chart;
+pub mod config;
+pub mod estimate;
+pub mod ledger;
+pub mod quick;
+pub mod report;
+pub mod text;
+pub mod timeline;
+pub mod units;

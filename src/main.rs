@@ -1,0 +1,3 @@
+//! Mounts the page in a browser; is the command line elsewhere.
+
+fn main() {}

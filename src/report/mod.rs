@@ -1,0 +1,1 @@
+//! The answer as table, JSON, CSV and Markdown.

@@ -1,0 +1,1 @@
+//! Bytes and counts: reading what people type, printing what they read.
