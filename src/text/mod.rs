@@ -2,6 +2,9 @@
 //!
 //! A [`Text`] cannot be built without both languages, so the compiler checks that none is missing.
 
+pub mod ledger;
+pub mod report;
+
 use std::fmt::Write as _;
 
 /// A language the reader may choose (`lang` in a link).

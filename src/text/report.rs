@@ -1,0 +1,1 @@
+//! Sentences of the printed reports and the headline.
