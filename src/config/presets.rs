@@ -1,4 +1,6 @@
-//! Shipped architectures (`presets.json`, each with its source).
+//! Shipped architectures (`presets.json`, each with its source and its published number of parameters).
+
+use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
@@ -11,16 +13,76 @@ pub struct Preset {
     pub name: String,
     /// Where the figures come from.
     pub source: String,
+    /// Published number of parameters, each shared tensor once: the check on the fields.
+    pub parameters: u64,
     /// The fields of its `config.json` that matter.
     pub config: Map<String, Value>,
 }
 
+static PRESETS: OnceLock<Vec<Preset>> = OnceLock::new();
+
 /// Every preset, in order.
 pub fn presets() -> &'static [Preset] {
-    &[]
+    PRESETS.get_or_init(|| match serde_json::from_str(include_str!("presets.json")) {
+        Ok(Value::Array(rows)) => rows.into_iter().filter_map(row).collect(),
+        _ => Vec::new(), // the tests below would not pass
+    })
 }
 
 /// The preset with this id.
 pub fn preset(id: &str) -> Option<&'static Preset> {
     presets().iter().find(|preset| preset.id == id)
+}
+
+fn row(value: Value) -> Option<Preset> {
+    let Value::Object(mut row) = value else { return None };
+    let mut text = |key| match row.remove(key) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    let (id, name, source) = (text("id")?, text("name")?, text("source")?);
+    let parameters = row.get("parameters")?.as_u64()?;
+    let Some(Value::Object(config)) = row.remove("config") else { return None };
+    Some(Preset { id, name, source, parameters, config })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DEFAULT_MODEL;
+
+    /// The sum of the shapes of a Llama-like decoder, written down independently of the estimator.
+    fn count(config: &Map<String, Value>) -> u64 {
+        let get = |key: &str| config.get(key).and_then(Value::as_u64);
+        let (h, f, layers) = (
+            get("hidden_size").unwrap(),
+            get("intermediate_size").unwrap(),
+            get("num_hidden_layers").unwrap(),
+        );
+        let (a, k) = (get("num_attention_heads").unwrap(), get("num_key_value_heads").unwrap());
+        let d = get("head_dim").unwrap_or(h / a);
+        let tables = 2 - u64::from(config["tie_word_embeddings"].as_bool().unwrap());
+        let extra = match config["model_type"].as_str().unwrap() {
+            "qwen2" => (a + 2 * k) * d, // biases of q, k, v
+            "qwen3" => 2 * d,           // norms of q and k
+            "llama" | "mistral" => 0,
+            other => panic!("{other} is not counted here"),
+        };
+        let layer = 2 * h + h * d * (a + 2 * k) + a * d * h + 3 * h * f + extra;
+        get("vocab_size").unwrap() * h * tables + layers * layer + h
+    }
+
+    #[test]
+    fn every_preset_has_its_published_number_of_parameters() {
+        let rows = include_str!("presets.json").matches("\"id\"").count();
+        assert_eq!(presets().len(), rows);
+        assert!(rows >= 18);
+        for (i, preset) in presets().iter().enumerate() {
+            assert!(presets()[..i].iter().all(|other| other.id != preset.id), "{} twice", preset.id);
+            assert!(preset.source.starts_with("https://"), "{}", preset.id);
+            assert_eq!(count(&preset.config), preset.parameters, "{}", preset.id);
+        }
+        assert!(preset(DEFAULT_MODEL).is_some());
+        assert!(preset("llama").is_none());
+    }
 }
