@@ -1,0 +1,69 @@
+//! Two web servers: the built page under a sub-path, and somebody else's documentation that embeds it.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::response::Html;
+use axum::routing::get;
+use tower_http::cors::CorsLayer;
+use tower_http::services::ServeDir;
+
+use crate::{Result, path_from_env};
+
+/// The built page, published under a sub-path as a documentation site would.
+pub struct Site {
+    address: SocketAddr,
+}
+
+impl Site {
+    /// Where the page is mounted.
+    const PATH: &str = "/docs/tool";
+
+    /// Serves the build that `TRAINMEM_DIST` names, with the CORS header that module scripts and wasm need in a
+    /// sandboxed frame.
+    ///
+    /// # Errors
+    /// When there is no build, or no port.
+    pub async fn start() -> Result<Self> {
+        let dist = path_from_env("TRAINMEM_DIST")?;
+        anyhow::ensure!(dist.join("index.html").is_file(), "no index.html in {}", dist.display());
+        let router =
+            Router::new().nest_service(Self::PATH, ServeDir::new(dist)).layer(CorsLayer::permissive());
+        Ok(Self { address: serve(router).await? })
+    }
+
+    /// The address of the page (ends with a slash).
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}{}/", self.address, Self::PATH)
+    }
+}
+
+/// A foreign page on an origin of its own.
+pub struct Host {
+    address: SocketAddr,
+}
+
+impl Host {
+    /// Serves one HTML document.
+    ///
+    /// # Errors
+    /// When there is no port.
+    pub async fn start(html: String) -> Result<Self> {
+        let router = Router::new().fallback(get(|| async { Html(html) }));
+        Ok(Self { address: serve(router).await? })
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/guide.html", self.address)
+    }
+}
+
+async fn serve(router: Router) -> Result<SocketAddr> {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+    let address = listener.local_addr()?;
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(address)
+}
