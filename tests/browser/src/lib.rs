@@ -33,7 +33,8 @@ pub fn path_from_env(name: &str) -> Result<PathBuf> {
 /// # Errors
 /// When the folder can't be made.
 pub fn pictures() -> Result<PathBuf> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/pictures"));
+    let folder =
+        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).canonicalize()?.join("pictures");
     std::fs::create_dir_all(&folder)?;
     Ok(folder)
 }

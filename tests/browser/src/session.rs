@@ -90,7 +90,9 @@ async fn port_of(chromedriver: &mut Child) -> Result<u16> {
     let mut port = None;
     while port.is_none() {
         let line = lines.next_line().await?.context("the driver ended before it named its port")?;
-        port = line.rsplit_once("on port ").and_then(|(_, number)| number.trim_end_matches('.').parse().ok());
+        port = line
+            .rsplit_once("successfully on port ")
+            .and_then(|(_, number)| number.trim_end_matches('.').parse().ok());
     }
     // A full pipe would stop the driver: keep reading for as long as it speaks.
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
