@@ -1,15 +1,29 @@
 //! What was asked: one [`Config`] behind link, JSON file, command line and page.
 
+mod access;
+mod check;
 mod choices;
+mod fields;
 mod gpus;
+mod json;
+mod keys;
+mod kind;
+mod link;
 mod presets;
 mod problem;
+mod slot;
 
+pub use access::Name;
 pub use choices::{
     Attention, DataParallel, GradDtype, LoraDtype, Loss, Method, Offload, Optimizer, OptimizerImpl,
     Precision, Quantization, Recompute, Schedule, Stack, Theme, Units, View,
 };
+pub use fields::{FIELDS, Field};
 pub use gpus::{Gpu, gpu, gpus};
+pub use json::LONGEST_JSON;
+pub use keys::{Effect, Key, Section};
+pub use kind::{Kind, LONGEST_TEXT};
+pub use link::LONGEST_LINK;
 pub use presets::{Preset, preset, presets};
 pub use problem::{Problem, ProblemKind};
 
@@ -106,6 +120,15 @@ pub struct Config {
     // Page only
     /// How the page shows it.
     pub page: Page,
+}
+
+/// What came of reading a configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// What was understood, defaults elsewhere.
+    pub config: Config,
+    /// What was not: each names its key, its value, and what is used instead.
+    pub problems: Vec<Problem>,
 }
 
 /// Keys that change no figure.

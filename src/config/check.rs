@@ -1,0 +1,229 @@
+//! What no key can say alone: values that exclude each other, have no effect here, or have none yet.
+
+use super::choices::{Loss, Method, Quantization, Recompute};
+use super::keys::{Effect, Key};
+use super::problem::{Problem, ProblemKind};
+use super::{Config, Read};
+use crate::text::{Text, config as words};
+
+/// Tokens of one micro-batch: ten of the longest contexts in use.
+const MOST_TOKENS: u64 = 100_000_000;
+
+impl Config {
+    /// The configuration that can be estimated: values that exclude each other are replaced. The problems name each
+    /// one, and every key that has no effect (here or yet). What was asked stays in `self`.
+    pub fn checked(&self) -> Read {
+        let mut check = Check { config: self.clone(), problems: Vec::new() };
+        check.tokens();
+        check.heads();
+        check.layers();
+        check.parallel();
+        check.without_effect();
+        check.not_yet();
+        Read { config: check.config, problems: check.problems }
+    }
+
+    /// A size of the model: the given field, else the preset's, by the first of its names that is there.
+    fn size(&self, names: &[&str]) -> Option<u64> {
+        let given = names.iter().find_map(|name| self.architecture.get(*name));
+        let value = given.or_else(|| names.iter().find_map(|name| self.base()?.config.get(*name)));
+        value?.as_u64().filter(|&size| size > 0)
+    }
+}
+
+const HIDDEN: &[&str] = &["hidden_size", "n_embd", "d_model"];
+const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "num_layers", "n_layers"];
+const HEADS: &[&str] = &["num_attention_heads", "n_head", "num_heads", "n_heads"];
+const KV_HEADS: &[&str] = &["num_key_value_heads", "num_kv_heads"];
+const EXPERTS: &[&str] = &["num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"];
+
+struct Check {
+    config: Config,
+    problems: Vec<Problem>,
+}
+
+impl Check {
+    fn note(&mut self, key: Key, text: Text) {
+        let value = self.config.get(key.word());
+        self.problems.push(Problem::new(key.word(), &value, ProblemKind::Note(text)));
+    }
+
+    /// Replaces a key's value, naming the rule and the values it came from.
+    fn replace(
+        &mut self,
+        key: Key,
+        rule: Text,
+        values: Vec<(&'static str, String)>,
+        used: impl Into<String>,
+    ) {
+        let (value, used) = (self.config.get(key.word()), used.into());
+        // A replacement is always a value that the key accepts.
+        let _ = self.config.set(key.word(), &used);
+        let kind = ProblemKind::Conflict { rule, values, used: Some(used) };
+        self.problems.push(Problem::new(key.word(), &value, kind));
+    }
+
+    fn tokens(&mut self) {
+        let (batch, seq) = (self.config.batch, self.config.seq);
+        if batch.saturating_mul(seq) > MOST_TOKENS {
+            let most = (MOST_TOKENS / seq).max(1);
+            let values = vec![("seq", seq.to_string()), ("most", MOST_TOKENS.to_string())];
+            self.replace(Key::Batch, words::TOO_MANY_TOKENS, values, most.to_string());
+        }
+    }
+
+    /// Given head counts that do not divide fall back to the preset's. Without one there is nothing to fall back to,
+    /// and the model itself is refused.
+    fn heads(&mut self) {
+        let Some(base) = self.config.base() else { return };
+        for field in ["num_key_value_heads", "num_attention_heads", "hidden_size"] {
+            let (Some(hidden), Some(heads)) = (self.config.size(HIDDEN), self.config.size(HEADS)) else {
+                return;
+            };
+            let kv_heads = self.config.size(KV_HEADS).unwrap_or(heads);
+            let rule = if !heads.is_multiple_of(kv_heads) {
+                words::KV_HEADS_DIVIDE
+            } else if self.config.size(&["head_dim"]).is_none() && !hidden.is_multiple_of(heads) {
+                words::HEADS_DIVIDE
+            } else {
+                return;
+            };
+            if rule == words::HEADS_DIVIDE && field == "num_key_value_heads" {
+                continue;
+            }
+            if let Some(value) = self.config.architecture.remove(field) {
+                let used = base.config.get(field).map(ToString::to_string);
+                let values = vec![
+                    ("hidden", hidden.to_string()),
+                    ("heads", heads.to_string()),
+                    ("kv_heads", kv_heads.to_string()),
+                ];
+                let kind = ProblemKind::Conflict { rule, values, used };
+                self.problems.push(Problem::new(field, &value.to_string(), kind));
+            }
+        }
+    }
+
+    fn layers(&mut self) {
+        let Some(layers) = self.config.size(LAYERS) else { return };
+        let values = || vec![("layers", layers.to_string())];
+        if self.config.recompute_layers.is_some_and(|n| n > layers) {
+            self.replace(Key::RecomputeLayers, words::MORE_THAN_LAYERS, values(), layers.to_string());
+        }
+        if self.config.pp > layers {
+            self.replace(Key::Pp, words::MORE_THAN_LAYERS, values(), layers.to_string());
+        }
+        if self.config.pp.saturating_mul(self.config.vpp) > layers && self.config.pp > 1 {
+            self.replace(Key::Vpp, words::MORE_STAGES_THAN_LAYERS, values(), "1");
+        }
+    }
+
+    fn parallel(&mut self) {
+        let heads = self.config.size(HEADS);
+        if let Some(heads) = heads.filter(|heads| !heads.is_multiple_of(self.config.tp)) {
+            let used = gcd(heads, self.config.tp);
+            self.replace(Key::Tp, words::TP_DIVIDES, vec![("heads", heads.to_string())], used.to_string());
+        }
+        let kv_heads = self.config.size(KV_HEADS).or(heads);
+        if let Some(kv_heads) = kv_heads {
+            let tp = self.config.tp;
+            // Fewer key/value heads than ranks are copied, so either may divide the other.
+            if !kv_heads.is_multiple_of(tp) && !tp.is_multiple_of(kv_heads) {
+                let values = vec![("heads", kv_heads.to_string())];
+                self.replace(Key::Tp, words::TP_DIVIDES_KV, values, gcd(kv_heads, tp).to_string());
+            }
+        }
+        if self.config.sp && self.config.tp == 1 {
+            self.replace(Key::Sp, words::SP_NEEDS_TP, Vec::new(), "false");
+        }
+        if self.config.vpp > 1 && self.config.pp == 1 {
+            self.replace(Key::Vpp, words::VPP_NEEDS_PP, Vec::new(), "1");
+        }
+        let experts = self.config.size(EXPERTS);
+        for key in [Key::Ep, Key::Etp] {
+            let degree = if key == Key::Ep { self.config.ep } else { self.config.etp };
+            match experts {
+                None if degree > 1 => self.replace(key, words::NEEDS_EXPERTS, Vec::new(), "1"),
+                Some(experts) if key == Key::Ep && !experts.is_multiple_of(degree) => {
+                    let values = vec![("experts", experts.to_string())];
+                    self.replace(key, words::EP_DIVIDES, values, gcd(experts, degree).to_string());
+                }
+                _ => {}
+            }
+        }
+        let Config { tp, pp, cp, gpus, .. } = self.config;
+        let group = tp.saturating_mul(pp).saturating_mul(cp);
+        if !gpus.is_multiple_of(group) {
+            let values = vec![
+                ("tp", tp.to_string()),
+                ("pp", pp.to_string()),
+                ("cp", cp.to_string()),
+                ("group", group.to_string()),
+            ];
+            let used = gpus.div_ceil(group).saturating_mul(group);
+            if used <= 1_000_000 {
+                self.replace(Key::Gpus, words::GPUS_DIVIDE, values, used.to_string());
+            } else {
+                for key in [Key::Tp, Key::Pp, Key::Cp] {
+                    if self.config.get(key.word()) != "1" {
+                        self.replace(key, words::TOO_MANY_RANKS, values.clone(), "1");
+                    }
+                }
+            }
+        }
+    }
+
+    fn without_effect(&mut self) {
+        let default = Config::default();
+        let config = &self.config;
+        let mut notes = Vec::new();
+        if !matches!(config.method, Method::Lora | Method::Qlora) {
+            for key in [Key::LoraRank, Key::LoraTargets, Key::LoraDtype] {
+                if config.value(key) != default.value(key) {
+                    notes.push((key, words::NEEDS_LORA));
+                }
+            }
+        }
+        if config.method != Method::Qlora && config.quantization != Quantization::None {
+            notes.push((Key::Quantization, words::NEEDS_QLORA));
+        }
+        if config.recompute == Recompute::None && config.recompute_layers.is_some() {
+            notes.push((Key::RecomputeLayers, words::NEEDS_RECOMPUTE));
+        }
+        if config.loss != Loss::Chunked && config.loss_chunks.is_some() {
+            notes.push((Key::LossChunks, words::NEEDS_CHUNKED));
+        }
+        if config.params.is_some() && config.model.is_none() && config.architecture.is_empty() {
+            notes.push((Key::Params, words::PARAMS_ARE_QUICK));
+        }
+        for (key, text) in notes {
+            self.note(key, text);
+        }
+        if self.config.method == Method::Qlora && self.config.quantization == Quantization::None {
+            self.replace(Key::Quantization, words::QLORA_NEEDS_QUANTIZATION, Vec::new(), "nf4");
+        }
+    }
+
+    fn not_yet(&mut self) {
+        let default = Config::default();
+        for &key in Key::ALL {
+            let word = key.word();
+            let value = match key.effect() {
+                Effect::Yes => continue,
+                effect => (effect, self.config.value(key)),
+            };
+            let known = match value.0 {
+                Effect::Only(words) => value.1.as_str().is_some_and(|value| words.contains(&value)),
+                _ => value.1.is_null() || value.1 == default.value(key),
+            };
+            if !known && !self.problems.iter().any(|problem| problem.key == word) {
+                let value = self.config.get(word);
+                self.problems.push(Problem::new(word, &value, ProblemKind::NotYet));
+            }
+        }
+    }
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

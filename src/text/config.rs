@@ -1,0 +1,428 @@
+//! The vocabulary in words: a label and a line of help for every key, a name for every choice, and what is wrong.
+
+use std::fmt::Display;
+
+use super::{Lang, Text};
+use crate::config::{
+    Attention, DataParallel, GradDtype, Key, Kind, LoraDtype, Loss, Method, Offload, Optimizer,
+    OptimizerImpl, Precision, Problem, ProblemKind, Quantization, Recompute, Schedule, Section, Stack, Theme,
+    Units, View,
+};
+use crate::units::{exact_count, exact_size, thousands};
+
+mod help;
+pub use help::{field, help, label, source};
+
+/// Name of a section of the form.
+pub const fn section(section: Section) -> Text {
+    match section {
+        Section::Model => Text::new("Model", "模型"),
+        Section::Training => Text::new("Training", "训练"),
+        Section::Cluster => Text::new("Cluster", "集群"),
+        Section::Advanced => Text::new("Advanced", "高级"),
+        Section::Page => Text::new("Page", "页面"),
+    }
+}
+
+/// Short name of one of a key's choices; the word itself where the key has no list.
+pub fn choice(key: Key, word: &'static str) -> Text {
+    let named = match key {
+        Key::Method => Method::parse(word).map(method),
+        Key::LoraDtype => LoraDtype::parse(word).map(lora_dtype),
+        Key::Quantization => Quantization::parse(word).map(quantization),
+        Key::Precision => Precision::parse(word).map(precision),
+        Key::GradDtype => GradDtype::parse(word).map(grad_dtype),
+        Key::Optimizer => Optimizer::parse(word).map(optimizer),
+        Key::OptimizerImpl => OptimizerImpl::parse(word).map(optimizer_impl),
+        Key::Attention => Attention::parse(word).map(attention),
+        Key::Recompute => Recompute::parse(word).map(recompute),
+        Key::Loss => Loss::parse(word).map(loss),
+        Key::Stack => Stack::parse(word).map(stack),
+        Key::Schedule => Schedule::parse(word).map(schedule),
+        Key::DataParallel => DataParallel::parse(word).map(data_parallel),
+        Key::Offload => Offload::parse(word).map(offload),
+        Key::Theme => Theme::parse(word).map(theme),
+        Key::Units => Units::parse(word).map(units),
+        Key::View => View::parse(word).map(view),
+        Key::Lang => Some(if word == "zh" { Text::same("中文") } else { Text::same("English") }),
+        _ => None,
+    };
+    named.unwrap_or(Text::same(word))
+}
+
+const fn method(value: Method) -> Text {
+    match value {
+        Method::Full => Text::new("Full fine-tuning", "全参数训练"),
+        Method::Lora => Text::same("LoRA"),
+        Method::Qlora => Text::same("QLoRA"),
+        Method::Freeze => Text::new("Part of the model frozen", "冻结部分参数"),
+    }
+}
+
+const fn lora_dtype(value: LoraDtype) -> Text {
+    match value {
+        LoraDtype::Fp32 => Text::new("fp32 (peft's default)", "fp32（peft 默认）"),
+        LoraDtype::Bf16 => Text::same("bf16"),
+    }
+}
+
+const fn quantization(value: Quantization) -> Text {
+    match value {
+        Quantization::None => Text::new("None", "不量化"),
+        Quantization::Int8 => Text::new("8-bit integers", "INT8"),
+        Quantization::Nf4 => Text::new("4-bit NF4", "4 位 NF4"),
+        Quantization::Nf4Double => Text::new("4-bit NF4, double quantisation", "4 位 NF4，双重量化"),
+    }
+}
+
+const fn precision(value: Precision) -> Text {
+    match value {
+        Precision::Bf16Mixed => Text::new("bf16 with an fp32 master copy", "bf16 + fp32 主权重"),
+        Precision::Fp16Mixed => Text::new("fp16 with an fp32 master copy", "fp16 + fp32 主权重"),
+        Precision::Bf16Autocast => Text::new("bf16 autocast over fp32 weights", "fp32 权重 + bf16 autocast"),
+        Precision::Fp16Autocast => Text::new("fp16 autocast over fp32 weights", "fp32 权重 + fp16 autocast"),
+        Precision::Fp32 => Text::same("fp32"),
+        Precision::Bf16 => Text::new("Pure bf16", "纯 bf16"),
+        Precision::Fp16 => Text::new("Pure fp16", "纯 fp16"),
+        Precision::Fp8Mixed => {
+            Text::new("fp8 matrix products with an fp32 master copy", "fp8 矩阵乘 + fp32 主权重")
+        }
+    }
+}
+
+const fn grad_dtype(value: GradDtype) -> Text {
+    match value {
+        GradDtype::Auto => Text::new("As precision and stack say", "由精度与框架决定"),
+        GradDtype::Fp32 => Text::same("fp32"),
+        GradDtype::Bf16 => Text::same("bf16"),
+        GradDtype::Fp16 => Text::same("fp16"),
+    }
+}
+
+const fn optimizer(value: Optimizer) -> Text {
+    match value {
+        Optimizer::Adamw => Text::same("AdamW"),
+        Optimizer::Adamw8bit => Text::new("AdamW, 8-bit states", "AdamW（8 位状态）"),
+        Optimizer::AdamwPaged8bit => Text::new("AdamW, paged 8-bit states", "AdamW（分页 8 位状态）"),
+        Optimizer::Sgd => Text::same("SGD"),
+        Optimizer::SgdMomentum => Text::new("SGD with momentum", "SGD + 动量"),
+        Optimizer::Adafactor => Text::same("Adafactor"),
+        Optimizer::Lion => Text::same("Lion"),
+        Optimizer::Muon => Text::same("Muon"),
+        Optimizer::AdamMini => Text::same("Adam-mini"),
+        Optimizer::Galore => Text::same("GaLore"),
+        Optimizer::Apollo => Text::same("APOLLO"),
+        Optimizer::Lomo => Text::same("LOMO"),
+    }
+}
+
+const fn optimizer_impl(value: OptimizerImpl) -> Text {
+    match value {
+        OptimizerImpl::Auto => Text::new("What the framework picks", "框架默认"),
+        OptimizerImpl::Foreach => {
+            Text::new("foreach (one more copy while stepping)", "foreach（更新时多一份临时副本）")
+        }
+        OptimizerImpl::Fused => Text::new("Fused (no temporaries)", "融合（无临时张量）"),
+        OptimizerImpl::ForLoop => Text::new("Tensor by tensor", "逐张量循环"),
+        OptimizerImpl::InBackward => Text::new("Within backward", "在反向传播中更新"),
+    }
+}
+
+const fn attention(value: Attention) -> Text {
+    match value {
+        Attention::Sdpa => Text::new("SDPA (PyTorch's choice)", "SDPA（PyTorch 自选）"),
+        Attention::Flash => Text::new("Flash attention", "FlashAttention"),
+        Attention::Eager => Text::new("Eager (scores held)", "eager（保留注意力分数）"),
+    }
+}
+
+const fn recompute(value: Recompute) -> Text {
+    match value {
+        Recompute::None => Text::new("Off", "关闭"),
+        Recompute::Selective => Text::new("Selective", "选择性重计算"),
+        Recompute::Full => Text::new("Every layer in full", "逐层完整重计算"),
+    }
+}
+
+const fn loss(value: Loss) -> Text {
+    match value {
+        Loss::Standard => Text::new("Standard", "标准"),
+        Loss::Chunked => Text::new("In chunks", "分块"),
+        Loss::Fused => Text::new("Fused (logits never held)", "融合（不保留 logits）"),
+    }
+}
+
+const fn stack(value: Stack) -> Text {
+    match value {
+        Stack::Transformers => Text::same("Hugging Face Transformers"),
+        Stack::MegatronCore => Text::same("Megatron-Core"),
+        Stack::Torchtitan => Text::same("torchtitan"),
+    }
+}
+
+const fn schedule(value: Schedule) -> Text {
+    match value {
+        Schedule::OneFOneB => Text::same("1F1B"),
+        Schedule::Gpipe => Text::same("GPipe"),
+        Schedule::Interleaved => Text::new("Interleaved 1F1B", "交错式 1F1B"),
+        Schedule::ZeroBubble => Text::new("Zero bubble", "零气泡"),
+    }
+}
+
+const fn data_parallel(value: DataParallel) -> Text {
+    match value {
+        DataParallel::Ddp => Text::new("DDP (replicas)", "DDP（完整副本）"),
+        DataParallel::Zero1 => Text::new("ZeRO-1 (states sharded)", "ZeRO-1（切分优化器状态）"),
+        DataParallel::Zero2 => Text::new("ZeRO-2 (and gradients)", "ZeRO-2（再切分梯度）"),
+        DataParallel::Zero3 => Text::new("ZeRO-3 (and parameters)", "ZeRO-3（再切分参数）"),
+        DataParallel::Fsdp => Text::new("FSDP (all sharded)", "FSDP（全切分）"),
+        DataParallel::FsdpGradOp => {
+            Text::new("FSDP, gradients and states only", "FSDP（仅切分梯度与优化器状态）")
+        }
+        DataParallel::Hsdp => {
+            Text::new("HSDP (sharded within, replicated between groups)", "HSDP（组内切分、组间副本）")
+        }
+    }
+}
+
+const fn offload(value: Offload) -> Text {
+    match value {
+        Offload::Optimizer => Text::new("Optimizer states", "优化器状态"),
+        Offload::Parameters => Text::new("Parameters", "参数"),
+        Offload::Activations => Text::new("Activations", "激活值"),
+    }
+}
+
+const fn theme(value: Theme) -> Text {
+    match value {
+        Theme::Auto => Text::new("As the system", "跟随系统"),
+        Theme::Light => Text::new("Light", "浅色"),
+        Theme::Dark => Text::new("Dark", "深色"),
+    }
+}
+
+const fn units(value: Units) -> Text {
+    match value {
+        Units::Gib => Text::new("GiB (2³⁰ bytes)", "GiB（2³⁰ 字节）"),
+        Units::Gb => Text::new("GB (10⁹ bytes)", "GB（10⁹ 字节）"),
+    }
+}
+
+const fn view(value: View) -> Text {
+    match value {
+        View::Detailed => Text::new("Detailed", "精算"),
+        View::Quick => Text::new("Quick", "速算"),
+        View::Diagnose => Text::new("Diagnose", "诊断"),
+    }
+}
+
+// Rules between keys; `{key}` and `{value}` are the key that gives way.
+
+/// More tokens in a micro-batch than the estimator counts.
+pub const TOO_MANY_TOKENS: Text = Text::new(
+    "{key}: {value} sequences of {seq} tokens are more than the {most} tokens accepted in one micro-batch",
+    "{key}：{value} 条长 {seq} 的序列，超过单个微批次 {most} 个 token 的上限",
+);
+/// Key/value heads do not divide query heads.
+pub const KV_HEADS_DIVIDE: Text = Text::new(
+    "{key}: {value} is impossible here: {kv_heads} key/value heads do not divide {heads} attention heads",
+    "{key}：{value} 不可行：{kv_heads} 个 KV 头不能整除 {heads} 个注意力头",
+);
+/// Heads do not divide the hidden size.
+pub const HEADS_DIVIDE: Text = Text::new(
+    "{key}: {value} is impossible here: {heads} heads do not divide hidden_size {hidden}, and head_dim is not given",
+    "{key}：{value} 不可行：{heads} 个注意力头不能整除 hidden_size {hidden}，且未给出 head_dim",
+);
+/// A number of layers or stages above the model's layers.
+pub const MORE_THAN_LAYERS: Text = Text::new(
+    "{key}: {value} is more than the model's {layers} layers",
+    "{key}：{value} 超过模型的 {layers} 层",
+);
+/// Virtual stages need a layer each.
+pub const MORE_STAGES_THAN_LAYERS: Text = Text::new(
+    "{key}: with {value} virtual stages a rank, there are more stages than the model's {layers} layers",
+    "{key}：每卡 {value} 个虚拟阶段时，阶段总数超过模型的 {layers} 层",
+);
+/// Tensor parallelism splits attention heads.
+pub const TP_DIVIDES: Text = Text::new(
+    "{key}: {value} does not divide the {heads} attention heads",
+    "{key}：{value} 不能整除 {heads} 个注意力头",
+);
+/// And key/value heads, or copies them.
+pub const TP_DIVIDES_KV: Text = Text::new(
+    "{key}: {value} and the {heads} key/value heads: neither divides the other",
+    "{key}：{value} 与 {heads} 个 KV 头互不整除",
+);
+/// Sequence parallelism works in a tensor-parallel group.
+pub const SP_NEEDS_TP: Text =
+    Text::new("{key}: sequence parallelism needs tp above 1", "{key}：序列并行需要 tp 大于 1");
+/// Virtual stages need a pipeline.
+pub const VPP_NEEDS_PP: Text =
+    Text::new("{key}: virtual stages need pp above 1", "{key}：虚拟阶段需要 pp 大于 1");
+/// No experts to distribute.
+pub const NEEDS_EXPERTS: Text =
+    Text::new("{key}: {value} needs a model with experts", "{key}：{value} 只适用于 MoE 模型");
+/// Expert parallelism distributes whole experts.
+pub const EP_DIVIDES: Text = Text::new(
+    "{key}: {value} does not divide the {experts} experts",
+    "{key}：{value} 不能整除 {experts} 个专家",
+);
+/// Every data-parallel rank is one whole group.
+pub const GPUS_DIVIDE: Text = Text::new(
+    "{key}: {value} is not a multiple of tp·pp·cp = {tp}·{pp}·{cp} = {group}",
+    "{key}：{value} 不是 tp·pp·cp = {tp}·{pp}·{cp} = {group} 的倍数",
+);
+/// More ranks than any cluster has.
+pub const TOO_MANY_RANKS: Text = Text::new(
+    "{key}: tp·pp·cp = {tp}·{pp}·{cp} needs more than the 1,000,000 GPUs that are accepted",
+    "{key}：tp·pp·cp = {tp}·{pp}·{cp} 所需 GPU 超过 1,000,000 张的上限",
+);
+/// LoRA keys without LoRA.
+pub const NEEDS_LORA: Text = Text::new(
+    "{key} has no effect unless method is lora or qlora",
+    "{key} 仅在 method 为 lora 或 qlora 时生效",
+);
+/// Quantisation without `QLoRA`.
+pub const NEEDS_QLORA: Text =
+    Text::new("{key} has no effect unless method is qlora", "{key} 仅在 method 为 qlora 时生效");
+/// A partial recomputation that is off.
+pub const NEEDS_RECOMPUTE: Text =
+    Text::new("{key} has no effect while recompute is none", "recompute 为 none 时 {key} 不生效");
+/// Chunks without chunking.
+pub const NEEDS_CHUNKED: Text =
+    Text::new("{key} has no effect unless loss is chunked", "{key} 仅在 loss 为 chunked 时生效");
+/// A parameter count is no architecture.
+pub const PARAMS_ARE_QUICK: Text = Text::new(
+    "{key}: a parameter count feeds the quick view only; the detailed figures are those of the default model",
+    "{key}：参数量只用于速算；精算结果仍按默认模型给出",
+);
+/// `QLoRA` over an unquantised base is `LoRA`.
+pub const QLORA_NEEDS_QUANTIZATION: Text =
+    Text::new("{key}: qlora needs a quantised base", "{key}：qlora 需要量化的基座权重");
+/// A link of a later version.
+pub const VERSION: Text = Text::new(
+    "{key}: version “{value}” is not known; the link is read as version 1",
+    "{key}：未知的版本“{value}”，按版本 1 读取",
+);
+
+const UNKNOWN: Text = Text::new("“{key}” is no known key and is ignored", "未知的键“{key}”，已忽略");
+const MEANT: Text = Text::new("; did you mean {nearest}?", "；是否想写 {nearest}？");
+const REFUSED: Text =
+    Text::new("{key}: “{value}” is not accepted; {accepts}", "{key}：不接受“{value}”；{accepts}");
+const USED: Text = Text::new("; {used} is used", "；改用 {used}");
+const IGNORED: Text = Text::new("; it is ignored", "；已忽略");
+const NOT_YET: Text = Text::new(
+    "{key}: “{value}” is understood but not yet taken into account in the figures",
+    "{key}：已识别“{value}”，但目前尚未计入结果",
+);
+const TWICE: Text =
+    Text::new("{key} is given twice (here as “{value}”)", "{key} 重复出现（此处为“{value}”）");
+const TOO_LONG: Text = Text::new(
+    "the configuration is longer than the {most} bytes that are accepted; nothing of it was read",
+    "配置超过 {most} 字节的上限，未读取任何内容",
+);
+const NOT_JSON: Text = Text::new(
+    "not readable as JSON (line {line}, column {column})",
+    "无法按 JSON 解析（第 {line} 行第 {column} 列）",
+);
+const NOT_AN_OBJECT: Text =
+    Text::new("the JSON is no object {…} of keys and values", "该 JSON 不是由键值组成的对象 {…}");
+const MORE: Text = Text::new("{count} more problems are not listed", "另有 {count} 个问题未列出");
+
+/// The sentence that says what is wrong, what is accepted, and what is used instead.
+pub fn problem(problem: &Problem, lang: Lang) -> String {
+    let (key, value) = (&problem.key, &problem.value);
+    let fill = |text: Text, more: &[(&str, &dyn Display)]| {
+        let mut values: Vec<(&str, &dyn Display)> = vec![("key", key), ("value", value)];
+        values.extend_from_slice(more);
+        text.fill(lang, &values)
+    };
+    let instead = |used: &Option<String>| match used {
+        Some(used) => fill(USED, &[("used", used)]),
+        None => IGNORED.get(lang).to_owned(),
+    };
+    match &problem.kind {
+        ProblemKind::Note(text) => fill(*text, &[]),
+        ProblemKind::UnknownKey { nearest } => {
+            let mut sentence = fill(UNKNOWN, &[]);
+            if let Some(nearest) = nearest {
+                sentence.push_str(&fill(MEANT, &[("nearest", nearest)]));
+            }
+            sentence
+        }
+        ProblemKind::NotAccepted { accepts, nearest, used } => {
+            let mut sentence = fill(REFUSED, &[("accepts", &accepted(*accepts, lang))]);
+            sentence.push_str(&instead(used));
+            if !nearest.is_empty() {
+                let or = Text::new(" or ", " 或 ").get(lang);
+                sentence.push_str(&fill(MEANT, &[("nearest", &nearest.join(or))]));
+            }
+            sentence
+        }
+        ProblemKind::Conflict { rule, values, used } => {
+            let values: Vec<(&str, &dyn Display)> =
+                values.iter().map(|(name, value)| (*name, value as _)).collect();
+            fill(*rule, &values) + &instead(used)
+        }
+        ProblemKind::NotYet => fill(NOT_YET, &[]),
+        ProblemKind::Twice { used } => fill(TWICE, &[]) + &instead(&Some(used.clone())),
+        ProblemKind::TooLong { most } => fill(TOO_LONG, &[("most", &thousands(*most as u64))]),
+        ProblemKind::NotJson { line: 0, .. } => fill(NOT_AN_OBJECT, &[]),
+        ProblemKind::NotJson { line, column } => fill(NOT_JSON, &[("line", line), ("column", column)]),
+        ProblemKind::More { count } => fill(MORE, &[("count", count)]),
+    }
+}
+
+/// What a kind of key accepts, as the end of a sentence.
+pub fn accepted(kind: Kind, lang: Lang) -> String {
+    let range =
+        |text: Text, min: &dyn Display, max: &dyn Display| text.fill(lang, &[("min", min), ("max", max)]);
+    let words = |text: Text, words: &[&str]| text.fill(lang, &[("words", &words.join(", "))]);
+    match kind {
+        Kind::Model => {
+            Text::new("the id of a shipped model is expected", "应为内置模型的 id").get(lang).to_owned()
+        }
+        Kind::Gpu => Text::new("the id of a card in the catalogue is expected", "应为显卡目录中的 id")
+            .get(lang)
+            .to_owned(),
+        Kind::Choice(list) => words(Text::new("one of {words} is expected", "应为 {words} 之一"), list),
+        Kind::List(list) => {
+            words(Text::new("a comma list of {words} is expected", "应为 {words} 的逗号列表"), list)
+        }
+        Kind::Count { min, max } => range(
+            Text::new("a whole number from {min} to {max} is expected", "应为 {min} 到 {max} 的整数"),
+            &min,
+            &exact_count(max),
+        ),
+        Kind::Tokens { min, max } => range(
+            Text::new(
+                "a number of tokens from {min} to {max} is expected (8k = 8192)",
+                "应为 {min} 到 {max} 的 token 数（8k = 8192）",
+            ),
+            &min,
+            &max,
+        ),
+        Kind::Bytes { min, max } => range(
+            Text::new(
+                "a size from {min} to {max} is expected, such as 80GiB or 24GB",
+                "应为 {min} 到 {max} 的大小，例如 80GiB 或 24GB",
+            ),
+            &exact_size(min),
+            &exact_size(max),
+        ),
+        Kind::Probability => Text::new("a number from 0 to below 1 is expected", "应为 0 到 1（不含 1）的数")
+            .get(lang)
+            .to_owned(),
+        Kind::Number => Text::new("a number is expected", "应为数字").get(lang).to_owned(),
+        Kind::Flag => Text::new("true or false is expected", "应为 true 或 false").get(lang).to_owned(),
+        Kind::Text => {
+            Text::new("one line of at most 2,000 bytes is expected", "应为不超过 2,000 字节的单行文本")
+                .get(lang)
+                .to_owned()
+        }
+        Kind::Object => Text::new("a JSON object {…} is expected", "应为 JSON 对象 {…}").get(lang).to_owned(),
+        Kind::Any => {
+            Text::new("a value of config.json is expected", "应为 config.json 中的值").get(lang).to_owned()
+        }
+    }
+}
