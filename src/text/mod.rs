@@ -4,6 +4,7 @@
 
 pub mod config;
 pub mod ledger;
+pub mod quick;
 pub mod report;
 
 use std::fmt::Write as _;
