@@ -14,6 +14,8 @@
 
 pub mod architecture;
 pub mod chart;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod cli;
 pub mod config;
 pub mod estimate;
 pub mod ledger;

@@ -2,6 +2,7 @@
 //!
 //! A [`Text`] cannot be built without both languages, so the compiler checks that none is missing.
 
+pub mod cli;
 pub mod config;
 pub mod ledger;
 pub mod quick;

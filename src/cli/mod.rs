@@ -1,0 +1,131 @@
+//! The native command line: one configuration in, one report out; or one per line.
+
+mod args;
+mod lines;
+
+use crate::config::{Config, Problem, ProblemKind, Read, Units};
+use crate::estimate::{Estimate, Verdict, estimate};
+use crate::report;
+use crate::text::{Lang, Text, cli as text};
+use args::{Args, Format};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// A line of `--json-lines` was bad, or the output could not be written.
+const FAILED: u8 = 1;
+/// The configuration could not be read or estimated.
+const UNREADABLE: u8 = 2;
+/// `--must-fit`, and it does not.
+const DOES_NOT_FIT: u8 = 3;
+
+/// Runs the program on the process's arguments.
+pub fn main() -> ExitCode {
+    let args = Args::read();
+    let lang = args.lang.unwrap_or_else(args::locale);
+    let done = if args.json_lines {
+        lines::answer(io::stdin().lock(), io::stdout().lock(), args.lang)
+            .map(|all_good| if all_good { 0 } else { FAILED })
+    } else {
+        one(&args)
+    };
+    match done {
+        Ok(status) => status.into(),
+        // Whoever reads has read enough (`| head`): not an error.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            say(text::ERROR, &text::BROKE_OFF.fill(lang, &[("reason", &error)]), lang);
+            FAILED.into()
+        }
+    }
+}
+
+/// Answers one configuration and returns the exit status.
+///
+/// # Errors
+/// When standard output cannot be written.
+fn one(args: &Args) -> io::Result<u8> {
+    let Read { config, problems } = match read(args) {
+        Ok(read) => read,
+        Err(message) => {
+            say(text::ERROR, &message, args.lang.unwrap_or_else(args::locale));
+            return Ok(UNREADABLE);
+        }
+    };
+    let asked = args.lang.or(config.page.lang);
+    let lang = asked.unwrap_or_else(args::locale);
+    let units = args.units.unwrap_or(config.page.units);
+
+    let (fatal, mut problems): (Vec<_>, Vec<_>) = problems.into_iter().partition(is_fatal);
+    let answer = if fatal.is_empty() { estimate(&config) } else { Err(fatal) };
+    let mut answer = match answer {
+        Ok(answer) => answer,
+        Err(fatal) => {
+            problems.retain(|problem| !fatal.contains(problem));
+            for problem in problems {
+                say(text::WARNING, &problem.message(lang), lang);
+            }
+            for problem in fatal {
+                say(text::ERROR, &problem.message(lang), lang);
+            }
+            return Ok(UNREADABLE);
+        }
+    };
+    report::merge_warnings(&mut answer, problems);
+    for warning in &answer.warnings {
+        say(text::WARNING, &warning.message(lang), lang);
+    }
+
+    let lang = if args.format.is_for_people() { lang } else { asked.unwrap_or_default() };
+    let printed = print(args.format, &config, &answer, lang, units);
+    let mut out = io::stdout().lock();
+    match out.write_all(printed.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+        _ => {}
+    }
+    let fits = answer.fits.verdict != Verdict::No;
+    Ok(if args.must_fit && !fits { DOES_NOT_FIT } else { 0 })
+}
+
+/// What was read, or why nothing could be.
+fn read(args: &Args) -> Result<Read, String> {
+    let lang = args.lang.unwrap_or_else(args::locale);
+    let Some(path) = &args.json else {
+        return Ok(Config::from_link(&args.config.join("&")));
+    };
+    let text = read_file(path)
+        .map_err(|reason| text::CANNOT_READ.fill(lang, &[("file", &path.display()), ("reason", &reason)]))?;
+    Config::from_json(&text).map_err(|problem| problem.message(lang))
+}
+
+/// The whole of a file, or of standard input for `-`, without a byte order mark.
+fn read_file(path: &Path) -> io::Result<String> {
+    let text = if path.as_os_str() == "-" {
+        io::read_to_string(io::stdin())?
+    } else {
+        std::fs::read_to_string(path)?
+    };
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+/// Nothing of the link was read: what is left are only the defaults.
+fn is_fatal(problem: &Problem) -> bool {
+    matches!(problem.kind, ProblemKind::TooLong { .. })
+}
+
+/// Writes one warning or error on standard error; one that cannot be written has no other place to go.
+fn say(kind: Text, message: &str, lang: Lang) {
+    let _ = writeln!(io::stderr(), "{}", kind.fill(lang, &[("message", &message)]));
+}
+
+fn print(format: Format, config: &Config, answer: &Estimate, lang: Lang, units: Units) -> String {
+    match format {
+        Format::Table => report::table(config, answer, lang, units),
+        Format::Json => report::json(answer, lang),
+        Format::Csv => report::csv(answer, lang),
+        Format::Markdown => report::markdown(config, answer, lang, units),
+    }
+}

@@ -1,0 +1,79 @@
+//! Sentences of the command line.
+
+use super::Text;
+
+/// What the program is.
+pub const ABOUT: Text = Text::new(
+    "Who eats the memory of this training run? An estimate from a ledger of every tensor that one GPU holds.",
+    "训练时显存被谁吃掉了？逐个张量记账，给出单卡显存估算。",
+);
+/// Heading of the usage line.
+pub const USAGE: Text = Text::new("Usage: ", "用法：");
+/// Heading of the positional arguments.
+pub const ARGUMENTS: Text = Text::new("Arguments:", "参数：");
+/// Heading of the options.
+pub const OPTIONS: Text = Text::new("Options:", "选项：");
+/// Heading of a section of keys.
+pub const KEYS: Text = Text::new("Keys, {section}:", "配置键 · {section}：");
+/// The exit statuses.
+pub const STATUSES: Text = Text::new(
+    "\
+Exit status:
+  0  an estimate was printed (warnings included)
+  1  --json-lines: a line could not be read or estimated; or writing failed
+  2  the configuration could not be read or estimated
+  3  --must-fit: it does not fit",
+    "\
+退出码：
+  0  已给出估算（可能带警告）
+  1  --json-lines 中有某行无法读取或估算；或写出失败
+  2  配置无法读取或无法估算
+  3  使用 --must-fit 而放不下",
+);
+/// Help of the positional arguments.
+pub const HELP_CONFIG: Text = Text::new(
+    "The configuration: 'model=llama-3.1-8b&batch=4', key=value pairs one by one, or a whole share link; \
+     nothing: the default model",
+    "配置：'model=llama-3.1-8b&batch=4'、逐个 key=value，或整条分享链接；留空则用默认模型",
+);
+/// Help of `--json`.
+pub const HELP_JSON: Text = Text::new(
+    "Read the configuration from a JSON file (- for standard input)",
+    "从 JSON 文件读取配置（- 表示标准输入）",
+);
+/// Help of `--json-lines`.
+pub const HELP_JSON_LINES: Text = Text::new(
+    "Read one JSON configuration per line from standard input, write one JSON report per line; \
+     blank lines are skipped, a bad line gives {\"error\": …} in its place",
+    "从标准输入逐行读取 JSON 配置，逐行输出 JSON 报告；跳过空行，坏行在原位输出 {\"error\": …}",
+);
+/// Help of `--format`.
+pub const HELP_FORMAT: Text = Text::new("What to print", "输出格式");
+/// Help of `--lang`.
+pub const HELP_LANG: Text = Text::new(
+    "Language of what is printed [default: the configuration's, else the locale's]",
+    "输出语言 [默认：配置中的 lang，其次系统区域设置]",
+);
+/// Help of `--units`.
+pub const HELP_UNITS: Text = Text::new(
+    "Unit of the sizes for people: GiB = 2^30 bytes, GB = 10^9 [default: the configuration's, else GiB]",
+    "供人阅读的单位：GiB = 2^30 字节，GB = 10^9 字节 [默认：配置中的 units，其次 GiB]",
+);
+/// Help of `--must-fit`.
+pub const HELP_MUST_FIT: Text =
+    Text::new("Exit with status 3 when it does not fit the GPU", "放不下时以退出码 3 结束");
+/// Help of `--help`.
+pub const HELP_HELP: Text = Text::new("Print this help", "显示帮助");
+/// Help of `--version`.
+pub const HELP_VERSION: Text = Text::new("Print the version", "显示版本");
+
+/// A warning on standard error.
+pub const WARNING: Text = Text::new("warning: {message}", "警告：{message}");
+/// An error on standard error.
+pub const ERROR: Text = Text::new("error: {message}", "错误：{message}");
+/// A file could not be read.
+pub const CANNOT_READ: Text = Text::new("cannot read {file}: {reason}", "无法读取 {file}：{reason}");
+/// Standard input or output broke off.
+pub const BROKE_OFF: Text = Text::new("reading or writing failed: {reason}", "读写失败：{reason}");
+/// Bytes that are no text.
+pub const NOT_UTF8: Text = Text::new("not UTF-8 text", "不是 UTF-8 文本");
