@@ -28,13 +28,20 @@ pub fn path_from_env(name: &str) -> Result<PathBuf> {
     path.canonicalize().with_context(|| format!("{name} = {}", path.display()))
 }
 
-/// Where pictures go: `target/pictures` of the workspace.
+/// The workspace's `target` folder.
+///
+/// # Errors
+/// When it isn't there.
+pub fn target() -> Result<PathBuf> {
+    Ok(PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).canonicalize()?)
+}
+
+/// Where pictures go: `target/pictures`.
 ///
 /// # Errors
 /// When the folder can't be made.
 pub fn pictures() -> Result<PathBuf> {
-    let folder =
-        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).canonicalize()?.join("pictures");
+    let folder = target()?.join("pictures");
     std::fs::create_dir_all(&folder)?;
     Ok(folder)
 }

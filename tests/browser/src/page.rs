@@ -10,7 +10,7 @@ use thirtyfour::prelude::*;
 use crate::{Result, path_from_env};
 
 /// How long anything on the page may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A window, in CSS pixels.
 #[derive(Clone, Copy, Debug)]

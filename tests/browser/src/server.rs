@@ -1,6 +1,7 @@
 //! Two web servers: the built page under a sub-path, and somebody else's documentation that embeds it.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use axum::Router;
 use axum::response::Html;
@@ -27,8 +28,16 @@ impl Site {
     pub async fn start() -> Result<Self> {
         let dist = path_from_env("TRAINMEM_DIST")?;
         anyhow::ensure!(dist.join("index.html").is_file(), "no index.html in {}", dist.display());
-        let router =
-            Router::new().nest_service(Self::PATH, ServeDir::new(dist)).layer(CorsLayer::permissive());
+        Self::of(dist).await
+    }
+
+    /// Serves another folder; a `.br` or `.gz` beside a file is sent in its place, as a static host would.
+    ///
+    /// # Errors
+    /// When there is no port.
+    pub async fn of(folder: PathBuf) -> Result<Self> {
+        let files = ServeDir::new(folder).precompressed_br().precompressed_gzip();
+        let router = Router::new().nest_service(Self::PATH, files).layer(CorsLayer::permissive());
         Ok(Self { address: serve(router).await? })
     }
 

@@ -40,7 +40,14 @@ impl Session {
     /// # Errors
     /// When there is no build, no driver, or no browser.
     pub async fn start(language: &str) -> Result<Self> {
-        let site = Site::start().await?;
+        Self::with_site(language, Site::start().await?).await
+    }
+
+    /// As [`Session::start`], with a server of one's own.
+    ///
+    /// # Errors
+    /// When there is no driver or no browser.
+    pub async fn with_site(language: &str, site: Site) -> Result<Self> {
         let program = std::env::var("CHROMEDRIVER").unwrap_or_else(|_| "chromedriver".to_owned());
         let mut chromedriver = Command::new(&program)
             .arg("--port=0")

@@ -1,0 +1,7 @@
+//! A reader's walk through the built page, in a real browser.
+
+mod access;
+mod embed;
+mod fallback;
+mod links;
+mod visit;
