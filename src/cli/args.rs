@@ -104,12 +104,12 @@ fn keys(lang: Lang) -> String {
 /// locale's.
 fn help_lang() -> Lang {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let given = words.iter().enumerate().filter_map(|(at, word)| match word.strip_prefix("--lang") {
+    let mut given = words.iter().enumerate().filter_map(|(at, word)| match word.strip_prefix("--lang") {
         Some("") => words.get(at + 1).and_then(|value| lang(value).ok()),
         Some(value) => value.strip_prefix('=').and_then(|value| lang(value).ok()),
         None => None,
     });
-    given.last().unwrap_or_else(locale)
+    given.next_back().unwrap_or_else(locale)
 }
 
 /// Chinese where the system speaks Chinese, else English.
