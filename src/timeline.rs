@@ -1,44 +1,14 @@
-//! Instants of a training step and what is live at each.
+//! Instants of a training step, what is live at each, and the worst of them.
+//!
+//! The parts of the ledger are strung together in the order of a step: embedding, layers, loss, their backward in
+//! reverse, the optimizer. What one part leaves behind is where the next begins, so the peak is found, not assumed.
 
-use crate::ledger::ByBlock;
+pub use crate::ledger::Phase;
+
+use crate::architecture::Architecture;
+use crate::ledger::tape::{Event, Place, Role, Tape};
+use crate::ledger::{Block, ByBlock, Part, Parts, Plan};
 use std::fmt;
-
-/// A part of the step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Phase {
-    /// Before and after the step: what lives always.
-    Always,
-    /// The embedding's forward.
-    Embedding,
-    /// A layer's forward.
-    Forward,
-    /// Final norm, head and loss.
-    Loss,
-    /// Backward of loss, head and final norm.
-    LossBackward,
-    /// A layer's backward (with its recomputation).
-    Backward,
-    /// The embedding's backward: the end of backward.
-    EmbeddingBackward,
-    /// The optimizer step.
-    Optimizer,
-}
-
-impl Phase {
-    /// The report's word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Always => "always",
-            Self::Embedding => "forward:embedding",
-            Self::Forward => "forward",
-            Self::Loss => "forward:loss",
-            Self::LossBackward => "backward:loss",
-            Self::Backward => "backward",
-            Self::EmbeddingBackward => "backward:embedding",
-            Self::Optimizer => "optimizer",
-        }
-    }
-}
 
 /// A phase, and the layer where it has many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,4 +35,286 @@ pub struct Instant {
     pub moment: Moment,
     /// What is live at its worst operator, by block (bytes).
     pub live: ByBlock,
+}
+
+/// The allocator hands out multiples of this (PyTorch's `kMinBlockSize`).
+const ROUNDING: u64 = 512;
+
+/// Live bytes by block, and the same as the allocator counts them (rounded, operators' scratch included).
+///
+/// Signed and wide: a part can free what another made, and no input may overflow a sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Live {
+    blocks: [i128; 5],
+    counted: i128,
+}
+
+impl Live {
+    /// Adds `count` tensors of `bytes` to a block.
+    pub(crate) fn add(&mut self, block: Block, bytes: u64, count: u64) {
+        self.blocks[block as usize] += i128::from(bytes) * i128::from(count);
+        self.counted += i128::from(bytes.div_ceil(ROUNDING)) * i128::from(ROUNDING) * i128::from(count);
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        let mut sum = *self;
+        for (mine, theirs) in sum.blocks.iter_mut().zip(other.blocks) {
+            *mine += theirs;
+        }
+        sum.counted += other.counted;
+        sum
+    }
+
+    fn total(&self) -> i128 {
+        self.blocks.iter().sum()
+    }
+
+    fn apply(&mut self, tape: &Tape, event: &Event) {
+        let storage = &tape.storages[event.storage];
+        let sign = if event.born { 1 } else { -1 };
+        self.counted += sign * i128::from(storage.bytes.div_ceil(ROUNDING)) * i128::from(ROUNDING);
+        if let Some(block) = block(storage.role) {
+            self.blocks[block as usize] += sign * i128::from(storage.bytes);
+        }
+    }
+
+    /// As sizes that can be shown.
+    pub(crate) fn by_block(&self) -> ByBlock {
+        let mut all = ByBlock::default();
+        for (block, bytes) in Block::ALL.into_iter().zip(self.blocks) {
+            all.add(block, clamp(bytes));
+        }
+        all
+    }
+}
+
+fn clamp(bytes: i128) -> u64 {
+    u64::try_from(bytes.max(0)).unwrap_or(u64::MAX)
+}
+
+/// Which block a storage counts to (`None`: only the allocator counts it).
+pub(crate) const fn block(role: Role) -> Option<Block> {
+    match role {
+        Role::Working => Some(Block::Overhead),
+        Role::Saved | Role::WeightCopy => Some(Block::Activations),
+        Role::Gradient => Some(Block::Gradients),
+        Role::Hidden => None,
+    }
+}
+
+/// What one run through a part adds: at its worst, and when it is over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Profile {
+    peak: Live,
+    /// How many events had happened at the worst.
+    events: usize,
+    counted_peak: i128,
+    net: Live,
+}
+
+fn profile<'e>(tape: &Tape, events: impl Iterator<Item = &'e Event>) -> Profile {
+    let mut out = Profile::default();
+    let mut most = i128::MIN;
+    for (index, event) in events.enumerate() {
+        out.net.apply(tape, event);
+        if event.born {
+            let total = out.net.total();
+            if total > most {
+                most = total;
+                out.peak = out.net;
+                out.events = index + 1;
+            }
+            out.counted_peak = out.counted_peak.max(out.net.counted);
+        }
+    }
+    out
+}
+
+/// The worst instant, and where in its part it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Worst {
+    pub(crate) moment: Moment,
+    pub(crate) live: Live,
+    /// Events of the part (forward or backward) that had happened.
+    pub(crate) events: usize,
+}
+
+/// One step.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    pub(crate) instants: Vec<Instant>,
+    pub(crate) worst: Worst,
+    /// The allocator's counter at its maximum (bytes).
+    pub(crate) counted: u64,
+    /// Each block at its own largest.
+    pub(crate) largest: ByBlock,
+}
+
+struct Clock {
+    base: Live,
+    instants: Vec<Instant>,
+    worst: Worst,
+    counted: i128,
+}
+
+impl Clock {
+    fn pass(&mut self, phase: Phase, layer: Option<usize>, profile: &Profile) {
+        let live = self.base.plus(&profile.peak);
+        let moment = Moment { phase, layer: layer.and_then(|layer| u32::try_from(layer).ok()) };
+        self.instants.push(Instant { moment, live: live.by_block() });
+        if live.total() > self.worst.live.total() {
+            self.worst = Worst { moment, live, events: profile.events };
+        }
+        self.counted = self.counted.max(self.base.counted + profile.counted_peak);
+        self.base = self.base.plus(&profile.net);
+    }
+}
+
+/// Runs a step: `always` lives throughout, `stepping` only during the optimizer step.
+pub(crate) fn run(
+    model: &Architecture,
+    parts: &Parts,
+    plan: &Plan,
+    always: Live,
+    stepping: &Live,
+) -> Timeline {
+    let start = Moment { phase: Phase::Always, layer: None };
+    let worst = Worst { moment: start, live: always, events: 0 };
+    let mut clock = Clock { base: always, instants: Vec::new(), worst, counted: always.counted };
+    let layers = model.order.len();
+    clock.instants.reserve(2 * layers + 5);
+    let (forward, backward) = profiles(parts);
+    let index = |layer: usize| 2 * usize::from(model.order[layer]) + usize::from(plan.recomputes(layer));
+
+    clock.pass(Phase::Embedding, None, &forward[0]);
+    for layer in 0..layers {
+        clock.pass(Phase::Forward, Some(layer), &forward[2 + index(layer)]);
+    }
+    // Masks are the program's; with recomputation its closures hold them until the layers are done.
+    let held = held(parts);
+    let early = plan.recompute_layers == 0;
+    if early {
+        let_go(parts, &held, Role::Working, &mut clock.base);
+    }
+    clock.pass(Phase::Loss, None, &forward[1]);
+    // Autocast's context ends with forward: its cache lets go.
+    let mut cache = Live::default();
+    let mut uncache = |part: &Part| {
+        let (_, tape) = part.forward();
+        for &storage in &tape.cached {
+            cache.apply(tape, &Event { storage, born: false, place: 0 });
+        }
+    };
+    (0..layers).for_each(|layer| uncache(parts.layer(model, plan, layer)));
+    uncache(&parts.loss);
+    clock.base = clock.base.plus(&cache);
+
+    clock.pass(Phase::LossBackward, None, &backward[1]);
+    for layer in (0..layers).rev() {
+        clock.pass(Phase::Backward, Some(layer), &backward[2 + index(layer)]);
+    }
+    let_go(parts, &held, Role::Saved, &mut clock.base);
+    if !early {
+        let_go(parts, &held, Role::Working, &mut clock.base);
+    }
+    // A tied weight's gradient from the head is counted by the embedding's backward from here on.
+    if let Some(storage) = parts.embedding.tape.awaited() {
+        clock.base.apply(&parts.embedding.tape, &Event { storage, born: false, place: 0 });
+    }
+    clock.pass(Phase::EmbeddingBackward, None, &backward[0]);
+    clock.base = gradients_only(always, &clock.base);
+    let step = Profile { peak: *stepping, counted_peak: stepping.counted, ..Profile::default() };
+    clock.pass(Phase::Optimizer, None, &step);
+
+    let mut largest = ByBlock::default();
+    for block in Block::ALL {
+        let most = clock.instants.iter().map(|instant| instant.live.get(block)).max().unwrap_or(0);
+        largest.add(block, most);
+    }
+    Timeline {
+        instants: clock.instants,
+        worst: clock.worst,
+        counted: clock.counted.try_into().unwrap_or(u64::MAX),
+        largest,
+    }
+}
+
+/// Forward and backward of embedding, loss, and each layer kind (kept, recomputed), in that order.
+fn profiles(parts: &Parts) -> (Vec<Profile>, Vec<Profile>) {
+    let mut forward = Vec::with_capacity(2 + 2 * parts.kept.len());
+    let mut backward = Vec::with_capacity(forward.capacity());
+    let mut add = |part: &Part| {
+        let (events, tape) = part.forward();
+        forward.push(profile(tape, events.iter()));
+        let mut back = profile(&part.tape, part.backward());
+        // The kept input is freed with its layer's backward.
+        if let Some(bare) = &part.bare {
+            let kept = |id: &usize| bare.storages[*id].role == Role::Saved;
+            for storage in (0..bare.storages.len()).filter(kept) {
+                back.net.apply(bare, &Event { storage, born: false, place: 0 });
+            }
+        }
+        backward.push(back);
+    };
+    add(&parts.embedding);
+    add(&parts.loss);
+    for (kept, recomputed) in parts.kept.iter().zip(&parts.recomputed) {
+        for part in [kept, recomputed] {
+            match part {
+                Some(part) => add(part),
+                None => add(&parts.embedding),
+            }
+        }
+    }
+    (forward, backward)
+}
+
+/// What the embedding's forward leaves for all layers: rotary tables, masks.
+pub(crate) fn held(parts: &Parts) -> Vec<bool> {
+    let tape = &parts.embedding.tape;
+    replay(tape.storages.len(), tape.forward.iter())
+}
+
+/// Frees what [`held`] says, of one role.
+fn let_go(parts: &Parts, held: &[bool], role: Role, base: &mut Live) {
+    let tape = &parts.embedding.tape;
+    for (storage, held) in held.iter().enumerate() {
+        if *held && tape.storages[storage].role == role {
+            base.apply(tape, &Event { storage, born: false, place: 0 });
+        }
+    }
+}
+
+/// After backward only what lives always and the gradients are left.
+fn gradients_only(always: Live, base: &Live) -> Live {
+    let mut left = always;
+    let gradients = Block::Gradients as usize;
+    left.counted += base.blocks[gradients] - always.blocks[gradients];
+    left.blocks[gradients] = base.blocks[gradients];
+    left
+}
+
+/// Which storages of a part are alive after so many events of its forward or backward.
+pub(crate) fn alive(part: &Part, backward: bool, events: usize) -> Vec<bool> {
+    let (forward, tape) = part.forward();
+    if !backward {
+        return replay(tape.storages.len(), forward.iter().take(events));
+    }
+    let first = if part.bare.is_some() { &[] } else { forward };
+    replay(part.tape.storages.len(), first.iter().chain(part.backward().take(events)))
+}
+
+fn replay<'e>(storages: usize, events: impl Iterator<Item = &'e Event>) -> Vec<bool> {
+    let mut alive = vec![false; storages];
+    events.for_each(|event| alive[event.storage] = event.born);
+    alive
+}
+
+/// The operator that made the worst instant.
+pub(crate) fn operator(part: &Part, backward: bool, events: usize) -> Option<Place> {
+    let last = events.checked_sub(1)?;
+    let (forward, tape) = part.forward();
+    let (tape, event) =
+        if backward { (&part.tape, part.backward().nth(last)?) } else { (tape, forward.get(last)?) };
+    tape.places.get(event.place).copied()
 }

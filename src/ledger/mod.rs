@@ -3,12 +3,20 @@
 //! An [`Entry`] is one row: what the tensor is, its shape in symbols, how many there are, when it is born and freed,
 //! why it is kept and what would release it. Blocks, the peak, figures and exports are all views of these rows.
 
+pub(crate) mod activations;
+pub(crate) mod optimizer;
+mod parts;
+mod phase;
+pub(crate) mod rows;
 mod shape;
+pub(crate) mod tape;
+pub(crate) mod weights;
 
+pub(crate) use parts::{Part, Parts, Plan};
+pub use phase::Phase;
 pub use shape::{Dim, Dtype, Shape, Symbol, Symbols};
 
 use crate::text::Text;
-use crate::timeline::Phase;
 
 /// The blocks of the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,12 +62,12 @@ impl ByBlock {
 
     /// Adds bytes to one block.
     pub const fn add(&mut self, block: Block, bytes: u64) {
-        self.0[block as usize] += bytes;
+        self.0[block as usize] = self.0[block as usize].saturating_add(bytes);
     }
 
     /// All blocks together.
     pub fn sum(&self) -> u64 {
-        self.0.iter().sum()
+        self.0.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 
     /// Each block and its bytes, in the figure's order.

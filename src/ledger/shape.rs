@@ -172,6 +172,15 @@ impl Shape {
         Self { dims, rank: axes.len() }
     }
 
+    /// The same shape with another last axis.
+    #[must_use]
+    pub const fn with_last(mut self, last: Dim) -> Self {
+        if self.rank > 0 {
+            self.dims[self.rank - 1] = last;
+        }
+        self
+    }
+
     /// The axes.
     pub fn dims(&self) -> &[Dim] {
         &self.dims[..self.rank]

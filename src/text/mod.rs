@@ -3,10 +3,13 @@
 //! A [`Text`] cannot be built without both languages, so the compiler checks that none is missing.
 
 pub mod cli;
+pub mod architecture;
 pub mod config;
+pub mod estimate;
 pub mod ledger;
 pub mod quick;
 pub mod report;
+pub mod tensors;
 
 use std::fmt::Write as _;
 

@@ -1,0 +1,99 @@
+//! How a configuration computes: element types, what the optimizer holds, which layers are recomputed.
+
+use crate::architecture::Architecture;
+use crate::config::{
+    Attention, Config, GradDtype, Optimizer, OptimizerImpl, Precision, Problem, ProblemKind, Recompute, Stack,
+};
+use crate::ledger::activations::{Compute, Kernel, Run};
+use crate::ledger::optimizer::Stepping;
+use crate::ledger::tape::Gradients;
+use crate::ledger::{Dtype, Plan};
+use crate::text::estimate as words;
+
+/// What follows from the keys, whatever the model.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub(super) compute: Compute,
+    /// Element type in which gradients are kept.
+    pub(super) gradient: Dtype,
+    /// Gradients live in a buffer that is never freed.
+    pub(super) gradient_buffer: bool,
+    pub(super) stepping: Stepping,
+    pub(super) warnings: Vec<Problem>,
+}
+
+impl Setup {
+    pub(super) fn of(config: &Config) -> Self {
+        let mut warnings = Vec::new();
+        let low =
+            if matches!(config.precision, Precision::Fp16 | Precision::Fp16Mixed | Precision::Fp16Autocast) {
+                Dtype::Fp16
+            } else {
+                Dtype::Bf16
+            };
+        let (weight, matmul, master) = match config.precision {
+            Precision::Fp32 => (Dtype::Fp32, Dtype::Fp32, false),
+            Precision::Bf16 | Precision::Fp16 => (low, low, false),
+            Precision::Bf16Autocast | Precision::Fp16Autocast => (Dtype::Fp32, low, false),
+            Precision::Bf16Mixed | Precision::Fp16Mixed | Precision::Fp8Mixed => (low, low, true),
+        };
+        let asked = match config.grad_dtype {
+            // Megatron accumulates into fp32 beside a master copy; everybody else keeps the weight's own type.
+            GradDtype::Auto if master && config.stack == Stack::MegatronCore => Dtype::Fp32,
+            GradDtype::Auto => weight,
+            GradDtype::Fp32 => Dtype::Fp32,
+            GradDtype::Bf16 => Dtype::Bf16,
+            GradDtype::Fp16 => Dtype::Fp16,
+        };
+        let gradient = if asked.bytes() < weight.bytes() {
+            warnings.push(note("grad_dtype", config.grad_dtype.word(), words::GRAD_TOO_NARROW));
+            weight
+        } else {
+            asked
+        };
+        if config.attention == Attention::Flash && matmul == Dtype::Fp32 {
+            warnings.push(note("attention", config.attention.word(), words::FLASH_NEEDS_16_BIT));
+        }
+        let stepping = Stepping {
+            optimizer: config.optimizer,
+            implementation: implementation(config),
+            state: if master { Dtype::Fp32 } else { weight },
+            master,
+        };
+        Self {
+            compute: Compute { weight, matmul },
+            gradient,
+            gradient_buffer: gradient != weight,
+            stepping,
+            warnings,
+        }
+    }
+
+    pub(super) fn plan(&self, model: &Architecture, config: &Config) -> Plan {
+        let kernel = match config.attention {
+            Attention::Sdpa => Kernel::Sdpa,
+            Attention::Flash => Kernel::Flash,
+            Attention::Eager => Kernel::Eager,
+        };
+        let layers = model.order.len();
+        let first = config.recompute_layers.and_then(|n| usize::try_from(n).ok()).unwrap_or(layers);
+        let recompute_layers = if config.recompute == Recompute::Full { first.min(layers) } else { 0 };
+        let added = self.gradient_buffer || config.accumulation > 1;
+        let gradients = if added { Gradients::Added } else { Gradients::Born };
+        Plan { run: Run { compute: self.compute, kernel }, gradients, recompute_layers }
+    }
+}
+
+/// What the framework picks under `auto`: the trainers of all three stacks ask for the fused kernel where there is
+/// one (transformers `adamw_torch_fused`, torchtitan `fused`, Megatron's fused Adam).
+fn implementation(config: &Config) -> OptimizerImpl {
+    match (config.optimizer_impl, config.optimizer) {
+        (OptimizerImpl::Auto, Optimizer::Sgd | Optimizer::SgdMomentum) => OptimizerImpl::Foreach,
+        (OptimizerImpl::Auto, _) => OptimizerImpl::Fused,
+        (given, _) => given,
+    }
+}
+
+fn note(key: &str, value: &str, text: crate::text::Text) -> Problem {
+    Problem { key: key.to_owned(), value: value.to_owned(), kind: ProblemKind::Note(text) }
+}

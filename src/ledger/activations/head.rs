@@ -1,0 +1,65 @@
+//! The two ends of a causal language model: embedding and tables before the layers; norm, head and loss after them.
+
+use super::super::tape::{Back, Role, SCALAR, Tape, Var};
+use super::super::{Dim, Dtype, Group, Shape, Symbol};
+use super::attention::ROTARY;
+use super::{B, Compute, Kernel, S, STREAM, linear, norm};
+use crate::architecture::weights;
+use crate::text::tensors;
+
+const LOGITS: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::V)]);
+const LABELS: Shape = Shape::new(&[B, S]);
+const PADDED_LABELS: Shape = Shape::new(&[B, Dim::Plus(Symbol::S, 1)]);
+
+/// The embedding: keeps nothing (its input are the token ids).
+pub(crate) fn embedding(tape: &mut Tape, compute: Compute) -> Var {
+    tape.enter("embed_tokens", Group::Embedding);
+    tape.run("embedding", &[], STREAM, compute.weight, Back::Weight(weights::EMBED))
+}
+
+/// What is made once for all layers: rotary tables (kept by the first layer that is not recomputed, else only held),
+/// and the mask where scores are tensors.
+pub(crate) fn prologue(tape: &mut Tape, compute: Compute, kernel: Kernel, tables: Role) {
+    tape.enter("rotary_emb", Group::Attention);
+    tape.lasting(&tensors::ROTARY_COS, ROTARY, compute.weight, tables);
+    tape.lasting(&tensors::ROTARY_SIN, ROTARY, compute.weight, tables);
+    if kernel == Kernel::Eager {
+        tape.enter("mask", Group::Attention);
+        tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, Role::Working);
+    }
+}
+
+/// Final norm, output embedding and cross entropy (transformers, `ForCausalLMLoss`): logits are cast to fp32, and
+/// the log-softmax over the vocabulary is kept.
+pub(crate) fn loss(tape: &mut Tape, x: Var, compute: Compute) -> Var {
+    let hidden = norm::rms_norm(tape, x, weights::FINAL_NORM);
+    tape.drop(x);
+    tape.enter("lm_head", Group::LmHead);
+    let logits = linear(tape, hidden, (weights::LM_HEAD, None), LOGITS, compute, &tensors::LINEAR_INPUT);
+    tape.enter("loss", Group::Loss);
+    let wide = if compute.matmul == Dtype::Fp32 {
+        logits
+    } else {
+        tape.run("float", &[logits], LOGITS, Dtype::Fp32, Back::Through)
+    };
+    let labels = tape.constant("pad", PADDED_LABELS, Dtype::Int64);
+    // One sequence: the shifted labels are a view of the padded ones; more: a copy.
+    let single = tape.numbers().get(Symbol::B) == 1;
+    let shifted = if single { labels } else { tape.constant("contiguous", LABELS, Dtype::Int64) };
+    let log_probabilities = tape.run("log_softmax", &[wide], LOGITS, Dtype::Fp32, Back::Fresh);
+    tape.save(log_probabilities, &tensors::LOG_SOFTMAX);
+    let loss = tape.run("nll_loss", &[log_probabilities], SCALAR, Dtype::Fp32, Back::Fresh);
+    tape.save(log_probabilities, &tensors::LOG_SOFTMAX);
+    tape.save(shifted, &tensors::SHIFTED_LABELS);
+    tape.save_new(&tensors::TOTAL_WEIGHT, SCALAR, Dtype::Fp32);
+    if wide != logits {
+        tape.drop(wide);
+    }
+    if !single {
+        tape.drop(shifted);
+    }
+    for done in [log_probabilities, labels, logits, hidden] {
+        tape.drop(done);
+    }
+    loss
+}

@@ -1,0 +1,143 @@
+//! The parts of one training step on one GPU: embedding, each distinct layer, head and loss. Each is run once on a
+//! tape; the timeline strings them together.
+
+use super::activations::{self, Run, STREAM};
+use super::tape::{Event, Gradients, Role, Storage, Tape};
+use super::{Dtype, Group, Symbols};
+use crate::architecture::{Architecture, Layer, weights};
+
+/// What happens when a part runs.
+#[derive(Debug)]
+pub(crate) struct Part<'n> {
+    /// Storages, places and events of the forward that autograd follows.
+    pub(crate) tape: Tape<'n>,
+    /// With recomputation: the first forward, which keeps only its input.
+    pub(crate) bare: Option<Tape<'n>>,
+}
+
+/// All parts of a step.
+#[derive(Debug)]
+pub(crate) struct Parts<'n> {
+    pub(crate) embedding: Part<'n>,
+    /// For each distinct layer: without and with recomputation (`None` where no layer runs so).
+    pub(crate) kept: Vec<Option<Part<'n>>>,
+    pub(crate) recomputed: Vec<Option<Part<'n>>>,
+    pub(crate) loss: Part<'n>,
+}
+
+/// What the parts depend on beside the model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) run: Run,
+    pub(crate) gradients: Gradients,
+    /// Recompute this many of the first layers.
+    pub(crate) recompute_layers: usize,
+}
+
+impl Plan {
+    /// Whether the layer at this position is recomputed.
+    pub(crate) const fn recomputes(&self, layer: usize) -> bool {
+        layer < self.recompute_layers
+    }
+}
+
+impl<'n> Part<'n> {
+    /// Events of forward.
+    pub(crate) fn forward(&self) -> (&[Event], &Tape<'n>) {
+        let tape = self.bare.as_ref().unwrap_or(&self.tape);
+        (&tape.forward, tape)
+    }
+
+    /// Events of backward: with recomputation, the forward again and then backward.
+    pub(crate) fn backward(&self) -> impl Iterator<Item = &Event> {
+        let again = if self.bare.is_some() { self.tape.forward.as_slice() } else { &[] };
+        again.iter().chain(&self.tape.backward)
+    }
+
+    /// What backward keeps from forward.
+    pub(crate) fn saved(&self) -> impl Iterator<Item = &Storage> {
+        let tape = self.bare.as_ref().unwrap_or(&self.tape);
+        tape.storages.iter().filter(|storage| matches!(storage.role, Role::Saved | Role::WeightCopy))
+    }
+}
+
+impl<'n> Parts<'n> {
+    /// Runs every part of `model` once.
+    pub(crate) fn of(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Self {
+        let layers = model.order.len();
+        let uses = |kind: usize, recomputed: bool| {
+            (0..layers).any(|i| usize::from(model.order[i]) == kind && plan.recomputes(i) == recomputed)
+        };
+        let build = |recomputed: bool| {
+            let part =
+                |(kind, layer)| uses(kind, recomputed).then(|| layer_part(layer, numbers, plan, recomputed));
+            model.kinds.iter().enumerate().map(part).collect()
+        };
+        Self {
+            embedding: embedding_part(model, numbers, plan),
+            kept: build(false),
+            recomputed: build(true),
+            loss: loss_part(model, numbers, plan),
+        }
+    }
+
+    /// The part that the layer at this position runs.
+    pub(crate) fn layer(&self, model: &Architecture, plan: &Plan, layer: usize) -> &Part<'n> {
+        let kind = usize::from(model.order[layer]);
+        let parts = if plan.recomputes(layer) { &self.recomputed } else { &self.kept };
+        // `of` built a part for every pair that occurs; the embedding stands in for none.
+        parts[kind].as_ref().unwrap_or(&self.embedding)
+    }
+}
+
+fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, recomputed: bool) -> Part<'n> {
+    let stream = plan.run.compute.weight;
+    let mut tape = Tape::new(numbers, stream, true);
+    tape.enter("", Group::Residual);
+    if !recomputed {
+        let x = tape.handed(STREAM, stream, true);
+        let y = activations::layer(&mut tape, layer, x, plan.run);
+        tape.hand_over(y);
+        tape.run_backward(y, Some(x), plan.gradients);
+        return Part { tape, bare: None };
+    }
+    // The recomputed forward reads the kept input, which is counted by the first.
+    let x = tape.foreign(STREAM, stream, true);
+    let y = activations::layer(&mut tape, layer, x, plan.run);
+    tape.stop_early();
+    tape.run_backward(y, Some(x), plan.gradients);
+
+    let mut bare = Tape::new(numbers, stream, false);
+    bare.enter("", Group::Residual);
+    let x = bare.handed(STREAM, stream, true);
+    bare.keep_for_recomputation(x);
+    let y = activations::layer(&mut bare, layer, x, plan.run);
+    bare.hand_over(y);
+    Part { tape, bare: Some(bare) }
+}
+
+fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {
+    let compute = plan.run.compute;
+    let mut tape = Tape::new(numbers, compute.weight, true);
+    let y = activations::embedding(&mut tape, compute);
+    let role = if plan.recompute_layers < model.order.len() { Role::Saved } else { Role::Working };
+    activations::prologue(&mut tape, compute, plan.run.kernel, role);
+    tape.hand_over(y);
+    if model.tied {
+        tape.await_tied(weights::EMBED, compute.weight, compute.autocast());
+    }
+    tape.run_backward(y, None, plan.gradients);
+    Part { tape, bare: None }
+}
+
+fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {
+    let stream: Dtype = plan.run.compute.weight;
+    let mut tape = Tape::new(numbers, stream, true);
+    tape.enter("", Group::Residual);
+    let x = tape.handed(STREAM, stream, true);
+    let loss = activations::loss(&mut tape, x, plan.run.compute);
+    // A tied head's gradient waits for the embedding's, whatever happens to the others.
+    let gradients = if model.tied { Gradients::Born } else { plan.gradients };
+    tape.run_backward(loss, Some(x), gradients);
+    Part { tape, bare: None }
+}

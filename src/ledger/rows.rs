@@ -1,0 +1,97 @@
+//! Rows of the ledger made from the tapes: what backward keeps, and what only the worst instant holds.
+
+use super::tape::{Role, Storage, Tape};
+use super::{Block, Entry, Part, Phase};
+
+/// Collects rows; equal tensors of different layers become one row with a count.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// When the tensors of one part live.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) from: Phase,
+    pub(crate) until: Phase,
+}
+
+impl Rows {
+    /// What backward keeps of one part that runs `count` times, `at_peak` of which are whole at the worst instant.
+    pub(crate) fn saved(&mut self, part: &Part, span: Span, count: u64, at_peak: u64) {
+        for storage in part.saved() {
+            self.add(storage, Block::Activations, span, count, at_peak);
+        }
+    }
+
+    /// Tensors of a tape that outlive it.
+    pub(crate) fn some(&mut self, tape: &Tape, which: &[bool], at_peak: bool) {
+        for (storage, _) in tape.storages.iter().zip(which).filter(|(_, which)| **which) {
+            let block = if storage.role == Role::Working { Block::Overhead } else { Block::Activations };
+            let span = Span { from: Phase::Embedding, until: Phase::Backward };
+            self.add(storage, block, span, 1, u64::from(at_peak));
+        }
+    }
+
+    /// One more of each tensor that a part keeps is alive.
+    pub(crate) fn again(&mut self, part: &Part, phase: Phase) {
+        part.saved().for_each(|storage| self.add_to_peak(storage, Span { from: phase, until: phase }));
+    }
+
+    /// Storages that are alive at the worst instant, inside the part that makes it.
+    pub(crate) fn alive(&mut self, tape: &Tape, alive: &[bool], phase: Phase) {
+        let within = Span { from: phase, until: phase };
+        for (storage, _) in tape.storages.iter().zip(alive).filter(|(_, alive)| **alive) {
+            match storage.role {
+                Role::Working => self.add(storage, Block::Overhead, within, 1, 1),
+                Role::Saved | Role::WeightCopy => self.add_to_peak(storage, within),
+                // Counted by the gradients' own rows.
+                Role::Gradient | Role::Hidden => {}
+            }
+        }
+    }
+
+    fn add(&mut self, storage: &Storage, block: Block, span: Span, count: u64, at_peak: u64) {
+        let bytes = storage.bytes.saturating_mul(count);
+        let live = storage.bytes.saturating_mul(at_peak);
+        if let Some(row) = self.find(storage, block) {
+            row.count += count;
+            row.bytes = row.bytes.saturating_add(bytes);
+            row.at_peak = row.at_peak.saturating_add(live);
+            return;
+        }
+        let Storage { tensor, module, group, shape, dtype, .. } = *storage;
+        let Span { from, until } = span;
+        self.entries.push(Entry {
+            tensor,
+            module,
+            block,
+            group,
+            shape,
+            dtype,
+            count,
+            bytes,
+            from,
+            until,
+            at_peak: live,
+        });
+    }
+
+    /// One more of a kept tensor is alive: in the row that has it, or (recomputed) in one of its own.
+    fn add_to_peak(&mut self, storage: &Storage, span: Span) {
+        match self.find(storage, Block::Activations) {
+            Some(row) => row.at_peak = row.at_peak.saturating_add(storage.bytes),
+            None => self.add(storage, Block::Activations, span, 1, 1),
+        }
+    }
+
+    fn find(&mut self, storage: &Storage, block: Block) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|row| {
+            std::ptr::eq(row.tensor, storage.tensor)
+                && row.module == storage.module
+                && row.block == block
+                && row.shape == storage.shape
+                && row.dtype == storage.dtype
+        })
+    }
+}

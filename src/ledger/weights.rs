@@ -1,0 +1,79 @@
+//! Rows that live longer than a step: weights, and the gradients made of them.
+
+use super::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbol, Symbols, Tensor};
+use crate::architecture::{Param, Weight};
+use crate::text::tensors;
+
+/// One row for `count` tensors shaped like a parameter.
+pub(super) fn row(
+    tensor: &'static Tensor,
+    param: Param,
+    block: Block,
+    (shape, dtype): (Shape, Dtype),
+    count: u64,
+    numbers: &Symbols,
+) -> Entry {
+    let bytes = shape.elements(numbers).saturating_mul(dtype.bytes()).saturating_mul(count);
+    Entry {
+        tensor,
+        module: param.path,
+        block,
+        group: param.group,
+        shape,
+        dtype,
+        count,
+        bytes,
+        from: Phase::Always,
+        until: Phase::Always,
+        at_peak: bytes,
+    }
+}
+
+/// The model's parameters.
+pub(crate) fn parameters(weights: &[Weight], dtype: Dtype, numbers: &Symbols) -> Vec<Entry> {
+    let of = |w: &Weight| {
+        row(&tensors::WEIGHT, w.param, Block::Parameters, (w.param.shape, dtype), w.count, numbers)
+    };
+    weights.iter().map(of).collect()
+}
+
+/// Their gradients; `always`: in a buffer that is never freed.
+pub(crate) fn gradients(weights: &[Weight], dtype: Dtype, always: bool, numbers: &Symbols) -> Vec<Entry> {
+    let of = |w: &Weight| {
+        let shape = (w.param.shape, dtype);
+        let entry = row(&tensors::WEIGHT_GRADIENT, w.param, Block::Gradients, shape, w.count, numbers);
+        if always {
+            entry
+        } else {
+            Entry { from: Phase::Backward, until: Phase::Optimizer, at_peak: 0, ..entry }
+        }
+    };
+    weights.iter().map(of).collect()
+}
+
+/// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original), token
+/// ids and labels.
+pub(crate) fn inputs(numbers: &Symbols) -> Vec<Entry> {
+    let fixed = |tensor, module, shape: Shape, dtype: Dtype, count: u64| {
+        let bytes = shape.elements(numbers).saturating_mul(dtype.bytes()).saturating_mul(count);
+        Entry {
+            tensor,
+            module,
+            block: Block::Overhead,
+            group: Group::Other,
+            shape,
+            dtype,
+            count,
+            bytes,
+            from: Phase::Always,
+            until: Phase::Always,
+            at_peak: bytes,
+        }
+    };
+    let half = Shape::new(&[Dim::Over(Symbol::D, 2)]);
+    let tokens = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::S)]);
+    vec![
+        fixed(&tensors::BUFFER, "rotary_emb", half, Dtype::Fp32, 2),
+        fixed(&tensors::INPUT, "", tokens, Dtype::Int64, 2),
+    ]
+}

@@ -1,0 +1,239 @@
+//! Every kind of tensor in the ledger: its name, why it is kept, and what would release it.
+
+use super::Text;
+use crate::ledger::Tensor;
+
+/// PyTorch's derivative table: which operator saves what.
+const AUTOGRAD: &str = "pytorch/tools/autograd/derivatives.yaml";
+/// The Llama modelling file, whose modules Mistral and Qwen share.
+const MODELING: &str = "transformers/models/llama/modeling_llama.py";
+const AUTOCAST: &str = "pytorch/aten/src/ATen/autocast_mode.cpp";
+const ENGINE: &str = "pytorch/torch/csrc/autograd/engine.cpp";
+
+macro_rules! tensors {
+    ($( $name:ident, $id:literal, $source:expr,
+        name $en:literal $zh:literal,
+        why $why_en:literal $why_zh:literal,
+        release $rel_en:literal $rel_zh:literal; )+) => { $(
+        #[doc = $en]
+        pub static $name: Tensor = Tensor {
+            id: $id,
+            name: Text::new($en, $zh),
+            why: Text::new($why_en, $why_zh),
+            release: Text::new($rel_en, $rel_zh),
+            source: $source,
+        };
+    )+ };
+}
+
+tensors! {
+    WEIGHT, "weight", MODELING,
+    name "weight" "权重",
+    why "The model itself." "模型本身。",
+    release "A narrower dtype, quantisation, or sharding (FSDP, ZeRO-3)." "更窄的数据类型、量化，或切分（FSDP、ZeRO-3）。";
+
+    BUFFER, "buffer", MODELING,
+    name "rotary frequencies" "旋转位置频率",
+    why "A small table from which the rotary cosines and sines are made." "用来生成旋转位置编码余弦、正弦的小表。",
+    release "Nothing needs to: a few hundred bytes." "无须释放：只有几百字节。";
+
+    INPUT, "input", MODELING,
+    name "token ids and labels" "词元 id 与标签",
+    why "The batch itself, as 64-bit integers." "批次数据本身，64 位整数。",
+    release "A smaller batch or shorter sequences." "减小批大小或序列长度。";
+
+    WORKSPACE, "workspace", "pytorch/aten/src/ATen/cuda/CublasHandlePool.cpp",
+    name "cuBLAS workspace" "cuBLAS 工作区",
+    why "The matrix library's own scratch: one for the thread that runs forward, one for autograd's." "矩阵库自用的临时空间：前向线程与自动求导线程各一份。",
+    release "CUBLAS_WORKSPACE_CONFIG=:16:8 makes it smaller (and matrix products slower)." "CUBLAS_WORKSPACE_CONFIG=:16:8 可减小（矩阵乘法会变慢）。";
+
+    WEIGHT_GRADIENT, "grad", "pytorch/torch/csrc/autograd/functions/accumulate_grad.h",
+    name "gradient of a weight" "权重梯度",
+    why "The optimizer reads it; it is born in its layer's backward and freed by zero_grad(set_to_none=True)." "优化器要读取它；在所属层反向时产生，由 zero_grad(set_to_none=True) 释放。",
+    release "Stepping in backward (LOMO, optimizer-in-backward), sharding (ZeRO-2, FSDP), or training fewer weights (LoRA)." "在反向中直接更新（LOMO、optimizer-in-backward）、切分（ZeRO-2、FSDP），或只训练少量权重（LoRA）。";
+
+    EXP_AVG, "exp_avg", "pytorch/torch/optim/adam.py",
+    name "first moment (exp_avg)" "一阶矩（exp_avg）",
+    why "Adam's running mean of the gradients, one value a weight." "Adam 对梯度的滑动平均，每个权重一个值。",
+    release "An 8-bit optimizer, Adafactor, plain SGD, or sharding (ZeRO-1)." "8 比特优化器、Adafactor、不带动量的 SGD，或切分（ZeRO-1）。";
+
+    EXP_AVG_SQ, "exp_avg_sq", "pytorch/torch/optim/adam.py",
+    name "second moment (exp_avg_sq)" "二阶矩（exp_avg_sq）",
+    why "Adam's running mean of the squared gradients, one value a weight." "Adam 对梯度平方的滑动平均，每个权重一个值。",
+    release "Lion or SGD with momentum (no second moment), Adam-mini, an 8-bit optimizer, or sharding (ZeRO-1)." "Lion 或带动量 SGD（无二阶矩）、Adam-mini、8 比特优化器，或切分（ZeRO-1）。";
+
+    MOMENTUM, "momentum_buffer", "pytorch/torch/optim/sgd.py",
+    name "momentum" "动量",
+    why "SGD's running sum of the gradients, one value a weight." "SGD 对梯度的累积，每个权重一个值。",
+    release "Plain SGD, or sharding (ZeRO-1)." "不带动量的 SGD，或切分（ZeRO-1）。";
+
+    STEP, "step", "pytorch/torch/optim/adam.py",
+    name "step counter" "步数计数",
+    why "Fused AdamW keeps one fp32 counter a tensor on the GPU." "fused AdamW 在 GPU 上为每个张量保存一个 fp32 计数。",
+    release "foreach and for-loop AdamW keep it on the CPU." "foreach 与 for-loop 的 AdamW 把它放在 CPU。";
+
+    MASTER, "master_weight", "Micikevicius et al. 2018, arXiv:1710.03740; Rajbhandari et al. 2020 (ZeRO), section 3.1",
+    name "fp32 master copy of a weight" "权重的 fp32 主副本",
+    why "Updates are too small for 16 bits, so the optimizer steps on an fp32 copy and rounds it into the 16-bit weight." "更新量小到 16 位无法表示，因此优化器在 fp32 副本上更新，再舍入回 16 位权重。",
+    release "Pure bf16 training (with stochastic rounding or Kahan summation to stay accurate), or sharding (ZeRO-1)." "纯 bf16 训练（用随机舍入或 Kahan 求和保精度），或切分（ZeRO-1）。";
+
+    STEP_COPY, "step_copy", "pytorch/torch/optim/adam.py (_multi_tensor_adam)",
+    name "foreach temporaries of the step" "foreach 更新的临时副本",
+    why "foreach AdamW makes the square roots of all second moments at once: one more copy of every trained weight." "foreach AdamW 一次性计算所有二阶矩的平方根：等于再多一份全部可训练权重。",
+    release "optimizer_impl=fused makes none; for-loop makes one tensor's at a time." "optimizer_impl=fused 不产生；for-loop 每次只有一个张量。";
+
+    OUTPUT, "output", ENGINE,
+    name "output of an operator" "算子输出",
+    why "It lives until the last operator that reads it has run." "存活到最后一个读取它的算子执行完毕。",
+    release "A fused kernel that never writes it, or fewer tokens." "用不写出它的融合算子，或减少词元数。";
+
+    GRADIENT, "gradient", ENGINE,
+    name "gradient of an activation" "激活值的梯度",
+    why "It flows back through the operators and is freed as soon as the next one has read it." "沿算子反向传递，被下一个算子读取后立即释放。",
+    release "Fewer tokens in a micro-batch." "减小单个微批的词元数。";
+
+    SCRATCH, "scratch", ENGINE,
+    name "scratch inside an operator" "算子内部的临时空间",
+    why "The kernel needs it while it runs; only the allocator sees it." "内核运行期间需要；只有显存分配器能看到。",
+    release "Another kernel." "换用其他内核。";
+
+    WEIGHT_COPY, "autocast_weight", AUTOCAST,
+    name "16-bit copy of a weight (autocast)" "权重的 16 位副本（autocast）",
+    why "Autocast computes in 16 bit but the weight is fp32: each linear's weight is cast once and the copy is kept for backward." "autocast 以 16 位计算而权重是 fp32：每个线性层的权重被转换一次，副本保留到反向。",
+    release "16-bit weights (pure bf16, or bf16 with a master copy) need no copy." "直接使用 16 位权重（纯 bf16，或 bf16 加主副本）则无需副本。";
+
+    AUTOCAST_INPUT, "autocast_input", AUTOCAST,
+    name "16-bit copy of a linear's input (autocast)" "线性层输入的 16 位副本（autocast）",
+    why "Each linear casts the fp32 input for itself and keeps its own copy: only casts of weights are shared, so q, k and v keep three." "每个线性层各自转换 fp32 输入并各存一份：只有权重的转换会共享，所以 q、k、v 共存三份。",
+    release "16-bit weights share one input; recomputation drops it." "使用 16 位权重时共用一份输入；重计算可去掉它。";
+
+    LINEAR_INPUT, "input", AUTOGRAD,
+    name "input of a linear" "线性层的输入",
+    why "The gradient of the weight is (gradient of the output)ᵀ · input, so the input is kept; linears that read the same tensor share it." "权重梯度 =（输出梯度）ᵀ · 输入，因此要保留输入；读取同一张量的线性层共用一份。",
+    release "Recomputation, or freezing the weight." "重计算，或冻结该权重。";
+
+    NORM_FP32_INPUT, "fp32_input", MODELING,
+    name "fp32 copy of the norm's input" "归一化输入的 fp32 副本",
+    why "LlamaRMSNorm casts its 16-bit input to fp32 and two operators keep that copy: twice the size of the layer's own stream." "LlamaRMSNorm 先把 16 位输入转成 fp32，且有两个算子要保留它：是残差流自身大小的两倍。",
+    release "A fused RMSNorm (Liger, Transformer Engine) keeps the 16-bit input instead; recomputation drops it." "融合的 RMSNorm（Liger、Transformer Engine）只保留 16 位输入；重计算可去掉它。";
+
+    NORM_INPUT, "input", MODELING,
+    name "input of the norm" "归一化的输入",
+    why "Backward of x² and of x · rsqrt needs x; here the stream is fp32 already, so it is the tensor itself." "x² 与 x · rsqrt 的反向需要 x；此时残差流本就是 fp32，保留的就是它自身。",
+    release "Recomputation." "重计算。";
+
+    NORM_RSQRT, "rsqrt", MODELING,
+    name "1/rms, one a token" "1/rms，每个词元一个",
+    why "Backward of the normalisation reads it." "归一化的反向要读取它。",
+    release "Nothing needs to: one value a row." "无须释放：每行只有一个值。";
+
+    NORM_NORMALISED, "normalised", MODELING,
+    name "normalised input" "归一化后的输入",
+    why "The gradient of the norm's weight is the gradient times this." "归一化权重的梯度 = 输出梯度 × 它。",
+    release "A fused RMSNorm recomputes it from the input; recomputation drops it." "融合的 RMSNorm 会从输入重新算出它；重计算可去掉它。";
+
+    QUERY, "query", AUTOGRAD,
+    name "queries after rotary" "旋转位置编码后的 query",
+    why "Backward of attention needs q, k and v." "注意力的反向需要 q、k、v。",
+    release "Recomputation (selective is enough)." "重计算（选择性即可）。";
+
+    KEY, "key", AUTOGRAD,
+    name "keys after rotary" "旋转位置编码后的 key",
+    why "Backward of attention needs q, k and v." "注意力的反向需要 q、k、v。",
+    release "Recomputation (selective is enough); fewer key/value heads keep less." "重计算（选择性即可）；更少的 KV 头占用更小。";
+
+    VALUE, "value", AUTOGRAD,
+    name "values" "value",
+    why "Backward of attention needs q, k and v." "注意力的反向需要 q、k、v。",
+    release "Recomputation (selective is enough); fewer key/value heads keep less." "重计算（选择性即可）；更少的 KV 头占用更小。";
+
+    ATTENTION_OUTPUT, "attention_output", AUTOGRAD,
+    name "output of attention" "注意力输出",
+    why "The fused kernel's backward and the output projection's weight gradient both read it; it is kept once." "融合内核的反向与输出投影的权重梯度都要读取它；只保留一份。",
+    release "Recomputation." "重计算。";
+
+    LOGSUMEXP, "logsumexp", AUTOGRAD,
+    name "log-sum-exp of the scores" "注意力分数的 log-sum-exp",
+    why "One fp32 per head and token stands for the s² probabilities that the kernel never writes." "每个头、每个词元一个 fp32，替代内核从不写出的 s² 个概率。",
+    release "Recomputation." "重计算。";
+
+    RNG_STATE, "rng_state", AUTOGRAD,
+    name "random seed and offset" "随机种子与偏移",
+    why "The kernel's backward repeats its dropout from them." "内核反向时据此重现 dropout。",
+    release "Nothing needs to: a few bytes." "无须释放：只有几个字节。";
+
+    EXPANDED_MASK, "expanded_mask", "transformers/integrations/sdpa_attention.py; pytorch/aten/src/ATen/native/transformers/attention.cpp",
+    name "attention mask, as numbers" "注意力掩码（数值形式）",
+    why "A sliding window (or padding) needs an explicit mask; the kernel turns it into numbers once per layer and keeps it: an s² tensor that flash attention was meant to avoid." "滑动窗口（或填充）需要显式掩码；内核在每一层都把它转成数值并保留：正是 flash attention 想避免的 s² 张量。",
+    release "attention=flash has the window inside the kernel; sequences shorter than the window need no mask." "attention=flash 在内核中实现窗口；序列短于窗口时不需要掩码。";
+
+    CAUSAL_MASK, "causal_mask", "transformers/masking_utils.py",
+    name "causal mask" "因果掩码",
+    why "Eager attention adds it to the scores; one for all layers." "eager 注意力把它加到分数上；各层共用一份。",
+    release "attention=sdpa or flash." "attention=sdpa 或 flash。";
+
+    SOFTMAX_FP32, "softmax_fp32", MODELING,
+    name "attention probabilities in fp32" "fp32 注意力概率",
+    why "Eager attention computes softmax in fp32, and softmax keeps its own output: 4 bytes × heads × s²." "eager 注意力以 fp32 计算 softmax，而 softmax 保留自身输出：4 字节 × 头数 × s²。",
+    release "attention=sdpa or flash never writes it; selective recomputation drops it." "attention=sdpa 或 flash 从不写出它；选择性重计算可去掉它。";
+
+    PROBABILITIES, "probabilities", MODELING,
+    name "attention probabilities, as multiplied" "参与相乘的注意力概率",
+    why "The product with the values keeps what it multiplied: the probabilities once more, in the compute dtype." "与 value 相乘的算子保留被乘数：以计算精度再存一份概率。",
+    release "attention=sdpa or flash never writes it; selective recomputation drops it." "attention=sdpa 或 flash 从不写出它；选择性重计算可去掉它。";
+
+    DROPOUT_MASK, "dropout_mask", AUTOGRAD,
+    name "dropout mask" "dropout 掩码",
+    why "One byte an element says what was dropped." "每个元素一字节，记录哪些被丢弃。",
+    release "dropout=0, or attention=flash, which repeats it from a seed." "dropout=0，或 attention=flash（由种子重现）。";
+
+    ROTARY_COS, "cos", MODELING,
+    name "rotary cosines" "旋转位置余弦表",
+    why "Backward of q·cos and k·cos reads them; one table for all layers." "q·cos、k·cos 的反向要读取；各层共用一张表。",
+    release "A fused rotary kernel." "融合的旋转位置编码内核。";
+
+    ROTARY_SIN, "sin", MODELING,
+    name "rotary sines" "旋转位置正弦表",
+    why "Backward of rotate(q)·sin and rotate(k)·sin reads them; one table for all layers." "rotate(q)·sin、rotate(k)·sin 的反向要读取；各层共用一张表。",
+    release "A fused rotary kernel." "融合的旋转位置编码内核。";
+
+    MLP_GATE, "gate", AUTOGRAD,
+    name "gate before its activation" "激活函数前的 gate",
+    why "Backward of the activation function needs its input." "激活函数的反向需要其输入。",
+    release "A fused SwiGLU recomputes the activation; recomputation drops it." "融合的 SwiGLU 会重算激活；重计算可去掉它。";
+
+    MLP_ACTIVE, "act", AUTOGRAD,
+    name "gate after its activation" "激活函数后的 gate",
+    why "The product act(gate) · up keeps both factors." "乘积 act(gate) · up 保留两个因子。",
+    release "A fused SwiGLU recomputes it from the gate; recomputation drops it." "融合的 SwiGLU 由 gate 重算；重计算可去掉它。";
+
+    MLP_UP, "up", AUTOGRAD,
+    name "up projection" "up 投影",
+    why "The product act(gate) · up keeps both factors." "乘积 act(gate) · up 保留两个因子。",
+    release "Recomputation." "重计算。";
+
+    MLP_PRODUCT, "product", AUTOGRAD,
+    name "act(gate) · up" "act(gate) · up",
+    why "It is the input of the down projection, whose weight gradient reads it." "它是 down 投影的输入，权重梯度要读取它。",
+    release "A fused SwiGLU recomputes it; recomputation drops it." "融合的 SwiGLU 会重算；重计算可去掉它。";
+
+    LAYER_INPUT, "layer_input", "pytorch/torch/utils/checkpoint.py",
+    name "layer input kept for recomputation" "为重计算保留的层输入",
+    why "With full recomputation only this is kept of a layer; its backward runs the layer's forward again from it." "完全重计算时每层只保留它；反向时由它重新执行该层前向。",
+    release "Offloading it to the host, or sequence parallelism." "卸载到主机内存，或序列并行。";
+
+    LOG_SOFTMAX, "log_softmax", "transformers/loss/loss_utils.py; pytorch/aten/src/ATen/native/LossNLL.cpp",
+    name "log-softmax over the vocabulary, in fp32" "词表上的 fp32 log-softmax",
+    why "Cross entropy keeps its log-probabilities for every token: 4 bytes × tokens × vocabulary. Backward makes two more of that size." "交叉熵为每个词元保留对数概率：4 字节 × 词元数 × 词表大小。反向时还会再产生两份同样大小的张量。",
+    release "A fused or chunked loss (Liger, cut cross-entropy) never holds it; fewer tokens in a micro-batch." "融合或分块损失（Liger、cut cross-entropy）不会持有它；减小微批词元数。";
+
+    SHIFTED_LABELS, "labels", "transformers/loss/loss_utils.py",
+    name "shifted labels" "错位后的标签",
+    why "Backward of the loss reads which token was right." "损失的反向要读取正确词元。",
+    release "Nothing needs to: 8 bytes a token." "无须释放：每词元 8 字节。";
+
+    TOTAL_WEIGHT, "total_weight", AUTOGRAD,
+    name "number of counted tokens" "计入损失的词元数",
+    why "The loss is a mean; backward divides by it." "损失取平均；反向时要除以它。",
+    release "Nothing needs to: one number." "无须释放：一个数。";
+}

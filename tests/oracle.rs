@@ -1,0 +1,142 @@
+//! The estimate against real PyTorch, to the byte (`tests/data/README.md` says where the cases come from).
+
+use serde_json::Value;
+use trainmem::config::{Attention, Config, Optimizer, OptimizerImpl, Precision, Recompute};
+use trainmem::estimate::{Estimate, estimate};
+
+/// Families whose figures are exact.
+const EXACT: [&str; 4] = ["llama", "mistral", "qwen2", "qwen3"];
+
+struct Case {
+    id: String,
+    config: Config,
+    expect: Value,
+}
+
+fn cases() -> Vec<Case> {
+    let all = include_str!("data/oracle.jsonl").lines().map(|line| {
+        let case: Value = serde_json::from_str(line).expect("a case is JSON");
+        let given = &case["config"];
+        let word = |key: &str| given[key].as_str().unwrap_or("").to_owned();
+        let supported = EXACT.contains(&given["architecture"]["model_type"].as_str().unwrap_or(""))
+            && word("method") == "full"
+            && given.get("extra").is_none();
+        supported.then(|| Case {
+            id: case["id"].as_str().expect("a case has an id").to_owned(),
+            config: Config {
+                architecture: given["architecture"].as_object().expect("a model").clone(),
+                precision: Precision::parse(&word("precision")).expect("a precision"),
+                attention: Attention::parse(&word("attention")).expect("a kernel"),
+                recompute: Recompute::parse(&word("recompute")).expect("a policy"),
+                optimizer: Optimizer::parse(&word("optimizer")).expect("an optimizer"),
+                optimizer_impl: OptimizerImpl::parse(&word("optimizer_impl")).expect("an implementation"),
+                batch: given["batch"].as_u64().expect("a batch"),
+                seq: given["seq"].as_u64().expect("a length"),
+                ..Config::default()
+            },
+            expect: case["expect"].clone(),
+        })
+    });
+    let cases: Vec<Case> = all.flatten().collect();
+    assert_eq!(cases.len(), 151, "the data holds the cases that this test is about");
+    cases
+}
+
+fn answer(case: &Case) -> Estimate {
+    estimate(&case.config).unwrap_or_else(|problems| panic!("{}: {problems:?}", case.id))
+}
+
+/// Compares one figure of every case; a miss prints case, both numbers and their difference.
+fn exact(what: &str, cases: &[Case], figure: impl Fn(&Case) -> Vec<(String, u64, u64)>) {
+    let mut misses = Vec::new();
+    for case in cases {
+        for (name, ours, theirs) in figure(case) {
+            if ours != theirs {
+                let difference = i128::from(ours) - i128::from(theirs);
+                misses.push(format!("{} {name}: {ours}, PyTorch {theirs} ({difference:+})", case.id));
+            }
+        }
+    }
+    assert!(misses.is_empty(), "{what}: {} misses\n{}", misses.len(), misses.join("\n"));
+}
+
+fn groups(ours: &[(trainmem::ledger::Group, u64)], theirs: &Value) -> Vec<(String, u64, u64)> {
+    let theirs = theirs.as_object().expect("groups");
+    let known = trainmem::ledger::Group::ALL;
+    let ours = |group| ours.iter().find(|(g, _)| *g == group).map_or(0, |(_, n)| *n);
+    assert!(theirs.keys().all(|name| known.iter().any(|group| group.word() == name)));
+    known
+        .into_iter()
+        .map(|group| (group.word().to_owned(), ours(group), theirs.get(group.word()).map_or(0, number)))
+        .collect()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().expect("a whole number")
+}
+
+#[test]
+fn parameters_total_and_by_group() {
+    exact("parameters", &cases(), |case| {
+        let ours = answer(case).parameters;
+        let mut all = groups(&ours.by_group, &case.expect["params_by_group"]);
+        all.push(("total".to_owned(), ours.total, number(&case.expect["params_total"])));
+        all.push(("trainable".to_owned(), ours.trainable, number(&case.expect["params_trainable"])));
+        all
+    });
+}
+
+#[test]
+fn saved_activations_total_and_by_module() {
+    exact("saved activations", &cases(), |case| {
+        let ours = answer(case).saved;
+        let mut all = groups(&ours.by_group, &case.expect["saved_by_module"]);
+        all.push(("total".to_owned(), ours.total, number(&case.expect["saved_total"])));
+        let copies = number(&case.expect["amp_weight_copies"]);
+        all.push(("autocast copies".to_owned(), ours.autocast_weight_copies, copies));
+        all
+    });
+}
+
+/// Peak and optimizer state for fused AdamW, foreach AdamW and SGD.
+fn by_optimizer(case: &Case) -> Vec<(String, u64, u64)> {
+    let kinds = [
+        ("adamw_fused", Optimizer::Adamw, OptimizerImpl::Fused),
+        ("adamw_foreach", Optimizer::Adamw, OptimizerImpl::Foreach),
+        ("sgd", Optimizer::Sgd, OptimizerImpl::Auto),
+    ];
+    let mut all = Vec::new();
+    for (name, optimizer, optimizer_impl) in kinds {
+        let config = Config { optimizer, optimizer_impl, ..case.config.clone() };
+        let ours = estimate(&config).expect("the case itself was estimated");
+        let theirs = &case.expect["peak_by_optimizer"][name];
+        let state: u64 = ours
+            .ledger
+            .iter()
+            .filter(|row| row.block == trainmem::ledger::Block::Optimizer)
+            .map(|row| row.bytes)
+            .sum();
+        all.push((format!("{name} state"), state, number(&theirs["optimizer_state"])));
+        all.push((format!("{name} peak"), ours.peak.bytes, number(&theirs["total"])));
+    }
+    all
+}
+
+#[test]
+fn optimizer_state() {
+    exact("optimizer state", &cases(), |case| {
+        by_optimizer(case).into_iter().filter(|(name, ..)| name.ends_with("state")).collect()
+    });
+}
+
+#[test]
+fn peaks_without_recomputation_under_sdpa() {
+    let cases: Vec<Case> = cases()
+        .into_iter()
+        .filter(|case| case.config.recompute == Recompute::None && case.config.attention == Attention::Sdpa)
+        .collect();
+    assert_eq!(cases.len(), 37);
+    exact("peaks", &cases, |case| {
+        by_optimizer(case).into_iter().filter(|(name, ..)| name.ends_with("peak")).collect()
+    });
+}
