@@ -130,13 +130,8 @@ fn optimizer_state() {
 }
 
 #[test]
-fn peaks_without_recomputation_under_sdpa() {
-    let cases: Vec<Case> = cases()
-        .into_iter()
-        .filter(|case| case.config.recompute == Recompute::None && case.config.attention == Attention::Sdpa)
-        .collect();
-    assert_eq!(cases.len(), 37);
-    exact("peaks", &cases, |case| {
+fn peaks_with_and_without_recomputation_by_every_kernel() {
+    exact("peaks", &cases(), |case| {
         by_optimizer(case).into_iter().filter(|(name, ..)| name.ends_with("peak")).collect()
     });
 }

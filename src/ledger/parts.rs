@@ -1,7 +1,7 @@
 //! The parts of one training step on one GPU: embedding, each distinct layer, head and loss. Each is run once on a
 //! tape; the timeline strings them together.
 
-use super::activations::{self, Run, STREAM};
+use super::activations::{self, Kernel, Mask, Run, STREAM};
 use super::tape::{Event, Gradients, Role, Storage, Tape};
 use super::{Dtype, Group, Symbols};
 use crate::architecture::{Architecture, Layer, weights};
@@ -121,13 +121,23 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
     let mut tape = Tape::new(numbers, compute.weight, true);
     let y = activations::embedding(&mut tape, compute);
     let role = if plan.recompute_layers < model.order.len() { Role::Saved } else { Role::Working };
-    activations::prologue(&mut tape, compute, plan.run.kernel, role);
+    activations::prologue(&mut tape, compute, mask(model, numbers, plan.run.kernel), role);
     tape.hand_over(y);
     if model.tied {
         tape.await_tied(weights::EMBED, compute.weight, compute.autocast());
     }
     tape.run_backward(y, None, plan.gradients);
     Part { tape, bare: None }
+}
+
+/// The mask that the model makes before its layers run.
+fn mask(model: &Architecture, numbers: &Symbols, kernel: Kernel) -> Option<Mask> {
+    let mut bodies = model.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| sublayer.body);
+    match kernel {
+        Kernel::Eager => Some(Mask::Added),
+        Kernel::Flash => None,
+        Kernel::Sdpa => bodies.any(|body| body.masked(numbers)).then_some(Mask::Chosen),
+    }
 }
 
 fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {

@@ -172,6 +172,16 @@ tensors! {
     why "Eager attention adds it to the scores; one for all layers." "eager 注意力把它加到分数上；各层共用一份。",
     release "attention=sdpa or flash." "attention=sdpa 或 flash。";
 
+    BOOL_MASK, "bool_mask", "transformers/masking_utils.py",
+    name "mask of the sliding window" "滑动窗口掩码",
+    why "Says which token sees which, one byte a pair; made once, held while layers run." "记录哪些词元可见，每对一字节；只生成一次，各层运行期间一直持有。",
+    release "attention=flash has the window inside the kernel." "attention=flash 在内核中实现窗口。";
+
+    POSITION_IDS, "position_ids", MODELING,
+    name "position ids" "位置 id",
+    why "Which position each token has; held while layers run." "每个词元的位置；各层运行期间一直持有。",
+    release "Nothing needs to: 8 bytes a token of one sequence." "无须释放：一条序列每词元 8 字节。";
+
     SOFTMAX_FP32, "softmax_fp32", MODELING,
     name "attention probabilities in fp32" "fp32 注意力概率",
     why "Eager attention computes softmax in fp32, and softmax keeps its own output: 4 bytes × heads × s²." "eager 注意力以 fp32 计算 softmax，而 softmax 保留自身输出：4 字节 × 头数 × s²。",

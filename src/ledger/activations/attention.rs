@@ -1,10 +1,10 @@
 //! Self attention with rotary positions: the projections, and three kernels.
 
 use super::super::tape::{Back, Tape, Var};
-use super::super::{Dim, Dtype, Group, Shape, Symbol};
+use super::super::{Dim, Dtype, Group, Shape, Symbol, Symbols};
 use super::norm::rms_norm;
 use super::{A, B, D, K, Run, S, STREAM, linear};
-use crate::architecture::{Attention, weights};
+use crate::architecture::{Attention, Body, weights};
 use crate::text::tensors;
 
 /// Which code computes the attention core.
@@ -27,9 +27,18 @@ const SCORES: Shape = Shape::new(&[B, A, S, S]);
 /// Rotary cosines or sines, for every layer.
 pub(super) const ROTARY: Shape = Shape::new(&[S, D]);
 
-/// Whether a window needs a mask tensor: transformers leaves it out while every token is inside.
-fn masked(attention: Attention, tape: &Tape) -> bool {
-    attention.window.is_some_and(|window| tape.numbers().get(Symbol::S) >= window)
+impl Attention {
+    /// Whether its window needs a mask: transformers leaves it out while every token is inside.
+    fn masked(&self, numbers: &Symbols) -> bool {
+        self.window.is_some_and(|window| numbers.get(Symbol::S) >= window)
+    }
+}
+
+impl Body {
+    /// Whether a fused kernel needs a mask for it.
+    pub(crate) fn masked(&self, numbers: &Symbols) -> bool {
+        matches!(self, Self::Attention(attention) if attention.masked(numbers))
+    }
 }
 
 pub(super) fn attention(tape: &mut Tape, x: Var, attention: Attention, run: Run) -> Var {
@@ -58,7 +67,7 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: Attention, run: Run)
 
     tape.enter("self_attn", Group::Attention);
     let low = run.compute.matmul;
-    let masked = masked(attention, tape);
+    let masked = attention.masked(tape.numbers());
     let out = match run.kernel {
         Kernel::Eager => eager(tape, [rotated_q, rotated_k, v], low, attention.dropout),
         Kernel::Flash if low != Dtype::Fp32 => fused(tape, [rotated_q, rotated_k, v], low, Fused::Flash),

@@ -3,13 +3,22 @@
 use super::super::tape::{Back, Role, SCALAR, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::ROTARY;
-use super::{B, Compute, Kernel, S, STREAM, linear, norm};
+use super::{B, Compute, S, STREAM, linear, norm};
 use crate::architecture::weights;
 use crate::text::tensors;
 
 const LOGITS: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::V)]);
 const LABELS: Shape = Shape::new(&[B, S]);
 const PADDED_LABELS: Shape = Shape::new(&[B, Dim::Plus(Symbol::S, 1)]);
+
+/// The mask that all layers share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mask {
+    /// Numbers that eager attention adds to the scores.
+    Added,
+    /// Which token sees which: fused kernels make numbers of it, layer by layer.
+    Chosen,
+}
 
 /// The embedding: keeps nothing (its input are the token ids).
 pub(crate) fn embedding(tape: &mut Tape, compute: Compute) -> Var {
@@ -18,14 +27,22 @@ pub(crate) fn embedding(tape: &mut Tape, compute: Compute) -> Var {
 }
 
 /// What is made once for all layers: rotary tables (kept by the first layer that is not recomputed, else only held),
-/// and the mask where scores are tensors.
-pub(crate) fn prologue(tape: &mut Tape, compute: Compute, kernel: Kernel, tables: Role) {
+/// position ids, and the mask where one is needed.
+pub(crate) fn prologue(tape: &mut Tape, compute: Compute, mask: Option<Mask>, tables: Role) {
     tape.enter("rotary_emb", Group::Attention);
     tape.lasting(&tensors::ROTARY_COS, ROTARY, compute.weight, tables);
     tape.lasting(&tensors::ROTARY_SIN, ROTARY, compute.weight, tables);
-    if kernel == Kernel::Eager {
-        tape.enter("mask", Group::Attention);
-        tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, Role::Working);
+    tape.enter("", Group::Other);
+    tape.lasting(&tensors::POSITION_IDS, Shape::new(&[S]), Dtype::Int64, Role::Working);
+    tape.enter("mask", Group::Attention);
+    match mask {
+        Some(Mask::Added) => {
+            tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, Role::Working)
+        }
+        Some(Mask::Chosen) => {
+            tape.lasting(&tensors::BOOL_MASK, Shape::new(&[S, S]), Dtype::Bool, Role::Working)
+        }
+        None => {}
     }
 }
 

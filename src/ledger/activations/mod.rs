@@ -7,7 +7,7 @@ mod mlp;
 mod norm;
 
 pub(crate) use attention::Kernel;
-pub(crate) use head::{embedding, loss, prologue};
+pub(crate) use head::{Mask, embedding, loss, prologue};
 
 use super::tape::{Back, Tape, Var};
 use super::{Dim, Dtype, Shape, Symbol, Tensor};
