@@ -132,7 +132,7 @@ impl Config {
     pub(super) fn describe(&mut self, json: Map<String, Value>, problems: &mut Problems) {
         let mut refused = Vec::new();
         fields::read_all(json, &mut self.architecture, |field, value| {
-            refused.push((field, value.to_string()))
+            refused.push((field, value.to_string()));
         });
         for (field, value) in refused {
             problems.note(|| self.refused(Name::Field(field), &value));
@@ -167,7 +167,7 @@ impl Config {
         let ids = match accepts {
             Kind::Model => nearest(written, presets().iter().map(|preset| preset.id.as_str()), 3),
             Kind::Gpu => nearest(written, gpus().iter().map(|gpu| gpu.id), 3),
-            _ => Vec::new(),
+            _ => Box::default(),
         };
         let held = Some(self.get(name.word())).filter(|held| !held.is_empty());
         let used = held.or_else(|| Some(self.fallback(name.word()))).filter(|used| !used.is_empty());

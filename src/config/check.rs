@@ -59,7 +59,7 @@ impl Check {
         let (value, used) = (self.config.get(key.word()), used.into());
         // A replacement is always a value that the key accepts.
         let _ = self.config.set(key.word(), &used);
-        let kind = ProblemKind::Conflict { rule, values, used: Some(used) };
+        let kind = ProblemKind::Conflict { rule, values: values.into(), used: Some(used) };
         self.problems.push(Problem::new(key.word(), &value, kind));
     }
 
@@ -98,7 +98,7 @@ impl Check {
                     ("heads", heads.to_string()),
                     ("kv_heads", kv_heads.to_string()),
                 ];
-                let kind = ProblemKind::Conflict { rule, values, used };
+                let kind = ProblemKind::Conflict { rule, values: values.into(), used };
                 self.problems.push(Problem::new(field, &value.to_string(), kind));
             }
         }
@@ -113,7 +113,8 @@ impl Check {
         if self.config.pp > layers {
             self.replace(Key::Pp, words::MORE_THAN_LAYERS, values(), layers.to_string());
         }
-        if self.config.pp.saturating_mul(self.config.vpp) > layers && self.config.pp > 1 {
+        // Megatron may count embedding and loss as two more layers.
+        if self.config.pp.saturating_mul(self.config.vpp) > layers + 2 && self.config.pp > 1 {
             self.replace(Key::Vpp, words::MORE_STAGES_THAN_LAYERS, values(), "1");
         }
     }

@@ -16,7 +16,12 @@ pub struct Field {
     pub kind: Kind,
 }
 
-const SIZE: Kind = Kind::Count { min: 0, max: 1 << 40 };
+/// Above any model that exists; products of a few of them stay countable.
+const LARGEST: u64 = 1 << 24;
+const SIZE: Kind = Kind::Count { min: 0, max: LARGEST };
+/// A size without which there is no model.
+const WIDTH: Kind = Kind::Count { min: 1, max: LARGEST };
+const LAYERS: Kind = Kind::Count { min: 0, max: 10_000 };
 const TOKENS: Kind = Kind::Tokens { min: 0, max: 1 << 40 };
 
 macro_rules! fields {
@@ -26,8 +31,9 @@ macro_rules! fields {
 /// Every field that is known by name, the commonest first: the order of links.
 pub const FIELDS: &[Field] = fields! {
     Kind::Text => model_type;
-    SIZE =>
-        hidden_size num_hidden_layers num_attention_heads num_key_value_heads head_dim intermediate_size vocab_size;
+    WIDTH => hidden_size;
+    LAYERS => num_hidden_layers;
+    WIDTH => num_attention_heads num_key_value_heads head_dim intermediate_size vocab_size;
     Kind::Flag => tie_word_embeddings;
     Kind::Text => hidden_act;
     TOKENS => max_position_embeddings sliding_window;
@@ -46,21 +52,24 @@ pub const FIELDS: &[Field] = fields! {
     // Latent attention.
     SIZE => q_lora_rank kv_lora_rank qk_nope_head_dim qk_rope_head_dim qk_head_dim v_head_dim;
     // Older names of the same things.
+    LAYERS => n_layer n_layers num_layers;
     SIZE =>
-        n_embd n_embed d_model dim n_layer n_layers num_layers n_head n_heads num_heads attention_heads num_kv_heads
+        n_embd n_embed d_model dim n_head n_heads num_heads attention_heads num_kv_heads
         kv_channels n_inner ffn_dim d_ff dff d_inner ffn_hidden_size hidden_dim d_kv embedding_size embed_dim
         word_embed_proj_dim hidden_size_per_layer_input vocab_size_per_layer_input;
     TOKENS => n_positions n_ctx max_seq_len context_length max_source_positions max_target_positions window_size;
     Kind::Text =>
         activation_function hidden_activation dense_act_fn feed_forward_proj mlp_type norm_type position_embedding_type;
     // Encoders, encoder–decoders, vision.
+    LAYERS => num_decoder_layers encoder_layers decoder_layers;
     SIZE =>
-        num_decoder_layers encoder_layers decoder_layers encoder_attention_heads decoder_attention_heads
-        encoder_ffn_dim decoder_ffn_dim type_vocab_size num_labels relative_attention_num_buckets position_buckets
-        max_relative_positions num_mel_bins image_size patch_size num_channels pooler_output_size projection_dim
+        encoder_attention_heads decoder_attention_heads
+        encoder_ffn_dim decoder_ffn_dim type_vocab_size num_labels relative_attention_num_buckets
+        num_mel_bins image_size patch_size num_channels pooler_output_size projection_dim
         num_hidden_groups inner_group_num;
     Kind::Any => hidden_sizes depths text_config vision_config;
-    Kind::Number => mlp_ratio expansion_ratio block_ffn_dim_multiplier partial_rotary_factor rotary_pct;
+    Kind::Number =>
+        max_relative_positions position_buckets mlp_ratio expansion_ratio block_ffn_dim_multiplier partial_rotary_factor rotary_pct;
     Kind::Flag => is_encoder_decoder is_decoder add_cross_attention;
     // Switches of modules.
     Kind::Flag =>

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::access::{Name, unknown};
-use super::keys::{Key, Section};
+use super::keys::Key;
 use super::link::version;
 use super::problem::{Problem, ProblemKind, Problems};
 use super::{Config, Read};
@@ -26,7 +26,10 @@ impl Config {
         if text.len() > LONGEST_JSON {
             return Err(Problem::new("", text, ProblemKind::TooLong { most: LONGEST_JSON }));
         }
-        match serde_json::from_str(text) {
+        let text = text.trim_start_matches('\u{feff}');
+        match serde_json::from_str(text)
+            .or_else(|error| serde_json::from_str(&finite(text)).map_err(|_| error))
+        {
             Ok(Value::Object(json)) => Ok(Self::from_object(json)),
             Ok(_) => Err(Problem::new("", text, ProblemKind::NotJson { line: 0, column: 0 })),
             Err(error) => {
@@ -105,16 +108,43 @@ impl Config {
     }
 }
 
-/// Somebody gave the model's own file: it has what every `config.json` has and no key of the contract. (`dropout` is
-/// also a field of some.)
+/// Python writes `NaN`, `Infinity` and `-Infinity` into JSON (`time_step_limit` of Mamba models); no size depends on
+/// them, so outside strings they become `null`.
+fn finite(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut quoted) = (text, false);
+    while let Some(c) = rest.chars().next() {
+        let word =
+            ["-Infinity", "Infinity", "NaN"].into_iter().find(|word| !quoted && rest.starts_with(word));
+        let taken = match (word, c) {
+            (Some(word), _) => {
+                out.push_str("null");
+                word.len()
+            }
+            (None, '\\') if quoted => {
+                let escape = c.len_utf8() + rest[1..].chars().next().map_or(0, char::len_utf8);
+                out.push_str(&rest[..escape]);
+                escape
+            }
+            (None, c) => {
+                quoted ^= c == '"';
+                out.push(c);
+                c.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    out
+}
+
+/// Somebody gave the model's own file: it says what every `config.json` says, and nothing about training. (Its other
+/// fields may share a name with a key: `dropout`, `loss`.)
 fn is_config_json(json: &Map<String, Value>) -> bool {
-    let file = json.contains_key("model_type")
-        && (json.contains_key("architectures") || json.contains_key("transformers_version"));
-    let ours = |key: &str| {
-        Key::parse(key).is_some_and(|key| key != Key::Dropout && key.section() != Section::Advanced)
-            || key == "extra"
-    };
-    file && !json.keys().any(|key| ours(key))
+    const OURS: &[&str] =
+        &["model", "architecture", "extra", "batch", "seq", "precision", "optimizer", "method", "gpu"];
+    json.contains_key("model_type")
+        && (json.contains_key("architectures") || json.contains_key("transformers_version"))
+        && !OURS.iter().any(|key| json.contains_key(*key))
 }
 
 /// A value as a person would have typed it.

@@ -128,9 +128,9 @@ fn parts(link: &str) -> [&str; 2] {
     }
 }
 
-/// A `+` stays a plus: people write `1e+9`, and nothing here has spaces.
+/// A `+` stays a plus: people write `1e+9`, and nothing here has spaces. What is no UTF-8 stays as it is written.
 fn decode(text: &str) -> Cow<'_, str> {
-    percent_decode_str(text).decode_utf8_lossy()
+    percent_decode_str(text).decode_utf8().unwrap_or(Cow::Borrowed(text))
 }
 
 fn write(link: &mut String, key: &str, value: &str) {

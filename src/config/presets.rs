@@ -54,22 +54,26 @@ mod tests {
     /// The sum of the shapes of a Llama-like decoder, written down independently of the estimator.
     fn count(config: &Map<String, Value>) -> u64 {
         let get = |key: &str| config.get(key).and_then(Value::as_u64);
-        let (h, f, layers) = (
-            get("hidden_size").unwrap(),
-            get("intermediate_size").unwrap(),
-            get("num_hidden_layers").unwrap(),
-        );
-        let (a, k) = (get("num_attention_heads").unwrap(), get("num_key_value_heads").unwrap());
-        let d = get("head_dim").unwrap_or(h / a);
+        let [hidden, inner, layers, heads, kv_heads, vocabulary] = [
+            "hidden_size",
+            "intermediate_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "num_key_value_heads",
+            "vocab_size",
+        ]
+        .map(|key| get(key).unwrap());
+        let dim = get("head_dim").unwrap_or(hidden / heads);
         let tables = 2 - u64::from(config["tie_word_embeddings"].as_bool().unwrap());
         let extra = match config["model_type"].as_str().unwrap() {
-            "qwen2" => (a + 2 * k) * d, // biases of q, k, v
-            "qwen3" => 2 * d,           // norms of q and k
+            "qwen2" => (heads + 2 * kv_heads) * dim, // biases of q, k, v
+            "qwen3" => 2 * dim,                      // norms of q and k
             "llama" | "mistral" => 0,
             other => panic!("{other} is not counted here"),
         };
-        let layer = 2 * h + h * d * (a + 2 * k) + a * d * h + 3 * h * f + extra;
-        get("vocab_size").unwrap() * h * tables + layers * layer + h
+        let attention = hidden * dim * (2 * heads + 2 * kv_heads);
+        let layer = 2 * hidden + attention + 3 * hidden * inner + extra;
+        vocabulary * hidden * tables + layers * layer + hidden
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub enum ProblemKind {
         /// What it accepts.
         accepts: Kind,
         /// Ids that look like the value, when ids are accepted.
-        nearest: Vec<&'static str>,
+        nearest: Box<[&'static str]>,
         /// The value used instead; `None`: the key is ignored.
         used: Option<String>,
     },
@@ -38,7 +38,7 @@ pub enum ProblemKind {
         /// The sentence; `{key}`, `{value}` and the names in `values` are filled.
         rule: Text,
         /// The other keys' values.
-        values: Vec<(&'static str, String)>,
+        values: Box<[(&'static str, String)]>,
         /// The value used instead; `None`: the key is ignored.
         used: Option<String>,
     },
@@ -139,9 +139,9 @@ pub(super) fn nearest(
     word: &str,
     candidates: impl Iterator<Item = &'static str>,
     most: usize,
-) -> Vec<&'static str> {
+) -> Box<[&'static str]> {
     if word.is_empty() || word.len() > SHOWN {
-        return Vec::new();
+        return Box::default();
     }
     let word = word.to_ascii_lowercase();
     let far = (word.len() / 3).max(2);

@@ -377,7 +377,10 @@ pub fn problem(problem: &Problem, lang: Lang) -> String {
 pub fn accepted(kind: Kind, lang: Lang) -> String {
     let range =
         |text: Text, min: &dyn Display, max: &dyn Display| text.fill(lang, &[("min", min), ("max", max)]);
-    let words = |text: Text, words: &[&str]| text.fill(lang, &[("words", &words.join(", "))]);
+    let words = |text: Text, words: &[&str]| {
+        let comma = Text::new(", ", "、").get(lang);
+        text.fill(lang, &[("words", &words.join(comma))])
+    };
     match kind {
         Kind::Model => {
             Text::new("the id of a shipped model is expected", "应为内置模型的 id").get(lang).to_owned()

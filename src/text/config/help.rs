@@ -132,6 +132,7 @@ pub fn field(name: &str) -> Option<(Text, Text)> {
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 const fn words(key: Key) -> (Text, Text) {
     match key {
         Key::Model => (
