@@ -1,7 +1,7 @@
 //! What no key can say alone: values that exclude each other, have no effect here, or have none yet.
 
 use super::choices::{Loss, Method, Quantization, Recompute};
-use super::keys::{Effect, Key};
+use super::keys::{Effect, Key, Section};
 use super::problem::{Problem, ProblemKind};
 use super::{Config, Read};
 use crate::text::{Text, config as words};
@@ -209,13 +209,18 @@ impl Check {
         let default = Config::default();
         for &key in Key::ALL {
             let word = key.word();
-            let value = match key.effect() {
+            if key.section() == Section::Advanced && self.config.advanced.is_empty() {
+                continue;
+            }
+            let known = match key.effect() {
                 Effect::Yes => continue,
-                effect => (effect, self.config.value(key)),
-            };
-            let known = match value.0 {
-                Effect::Only(words) => value.1.as_str().is_some_and(|value| words.contains(&value)),
-                _ => value.1.is_null() || value.1 == default.value(key),
+                Effect::Only(words) => {
+                    self.config.value(key).as_str().is_some_and(|value| words.contains(&value))
+                }
+                Effect::NotYet => {
+                    let value = self.config.value(key);
+                    value.is_null() || value == default.value(key)
+                }
             };
             if !known && !self.problems.iter().any(|problem| problem.key == word) {
                 let value = self.config.get(word);

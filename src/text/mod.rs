@@ -2,8 +2,8 @@
 //!
 //! A [`Text`] cannot be built without both languages, so the compiler checks that none is missing.
 
-pub mod cli;
 pub mod architecture;
+pub mod cli;
 pub mod config;
 pub mod estimate;
 pub mod ledger;
