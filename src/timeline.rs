@@ -301,7 +301,12 @@ pub(crate) fn alive(part: &Part, backward: bool, events: usize) -> Vec<bool> {
         return replay(tape.storages.len(), forward.iter().take(events));
     }
     let first = if part.bare.is_some() { &[] } else { forward };
-    replay(part.tape.storages.len(), first.iter().chain(part.backward().take(events)))
+    let mut alive = replay(part.tape.storages.len(), first.iter().chain(part.backward().take(events)));
+    // Autocast's cache let go when forward was over.
+    if part.bare.is_none() {
+        part.tape.cached.iter().for_each(|&storage| alive[storage] = false);
+    }
+    alive
 }
 
 fn replay<'e>(storages: usize, events: impl Iterator<Item = &'e Event>) -> Vec<bool> {

@@ -5,6 +5,7 @@ use crate::architecture::Architecture;
 use crate::ledger::rows::{Rows, Span};
 use crate::ledger::tape::{Role, Storage};
 use crate::ledger::{Block, Entry, Group, Part, Parts, Phase, Plan, Shape};
+use crate::text::tensors;
 use crate::timeline::{self, Worst};
 
 /// The parts of a step around its worst instant.
@@ -62,12 +63,14 @@ impl<'s, 'n> Scene<'s, 'n> {
     pub(super) fn activations(&self, rows: &mut Rows) {
         let phase = self.worst.moment.phase;
         let held = timeline::held(self.parts);
-        let embedded = phase > Phase::Embedding && phase < Phase::EmbeddingBackward;
-        rows.some(&self.parts.embedding.tape, &held, embedded);
+        let tables = phase > Phase::Embedding && phase < Phase::EmbeddingBackward;
+        let working = phase == Phase::Forward || (tables && self.plan.recompute_layers > 0);
+        rows.lasting(&self.parts.embedding.tape, &held, (tables, working));
         for part in self.parts.kept.iter().chain(&self.parts.recomputed).flatten() {
             let (whole, all) = self.kept(part);
             rows.saved(part, Span { from: Phase::Forward, until: Phase::Backward }, all, whole);
         }
+        self.left_behind(rows);
         let after_loss = Span { from: Phase::Loss, until: Phase::LossBackward };
         rows.saved(&self.parts.loss, after_loss, 1, 0);
         let Some(here) = self.here() else { return };
@@ -76,9 +79,44 @@ impl<'s, 'n> Scene<'s, 'n> {
             // The kept input of the layer that is being recomputed is alive beside what recomputation makes.
             rows.again(here, Phase::Backward);
         }
-        let alive = timeline::alive(here, self.backward(), self.worst.events);
+        let mut alive = timeline::alive(here, self.backward(), self.worst.events);
+        if phase == Phase::EmbeddingBackward {
+            // What the embedding made for the layers was freed with them.
+            alive.iter_mut().zip(&held).for_each(|(alive, held)| *alive &= !held);
+        }
         let tape = if self.backward() { &here.tape } else { first };
         rows.alive(tape, &alive, phase);
+    }
+
+    /// Working tensors that outlive their part: what autocast's cache holds until forward is over, and the loss
+    /// with its gradient, which the program holds until backward is.
+    fn left_behind(&self, rows: &mut Rows) {
+        let phase = self.worst.moment.phase;
+        if phase == Phase::Forward || phase == Phase::Loss {
+            for part in self.parts.kept.iter().chain(&self.parts.recomputed).flatten() {
+                let (whole, _) = self.kept(part);
+                let (_, tape) = part.forward();
+                rows.working(tape, &tape.cached, Span { from: Phase::Forward, until: Phase::Loss }, whole);
+            }
+        }
+        if phase == Phase::Backward || phase == Phase::EmbeddingBackward {
+            let end = timeline::alive(&self.parts.loss, true, usize::MAX);
+            // The embedding's backward itself counts a tied weight's gradient that waited for it.
+            let waited = |storage: &Storage| {
+                phase == Phase::EmbeddingBackward && std::ptr::eq(storage.tensor, &tensors::WEIGHT_GRADIENT)
+            };
+            let left = |id: &usize| {
+                let storage = &self.parts.loss.tape.storages[*id];
+                end[*id] && storage.role == Role::Working && !waited(storage)
+            };
+            let left: Vec<usize> = (0..end.len()).filter(left).collect();
+            rows.working(
+                &self.parts.loss.tape,
+                &left,
+                Span { from: Phase::Loss, until: Phase::Optimizer },
+                1,
+            );
+        }
     }
 
     /// Marks which gradients are alive.

@@ -183,6 +183,8 @@ impl Entry {
     pub fn name(&self) -> String {
         match (self.module, self.tensor.id) {
             ("", id) => id.to_owned(),
+            // A weight is named by its path alone.
+            (path, "") => path.to_owned(),
             (module, id) => format!("{module}.{id}"),
         }
     }

@@ -124,7 +124,7 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
     activations::prologue(&mut tape, compute, mask(model, numbers, plan.run.kernel), role);
     tape.hand_over(y);
     if model.tied {
-        tape.await_tied(weights::EMBED, compute.weight, compute.autocast());
+        tape.await_tied(weights::EMBED, compute.weight, compute.autocast(), plan.gradients);
     }
     tape.run_backward(y, None, plan.gradients);
     Part { tape, bare: None }
@@ -145,9 +145,11 @@ fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Par
     let mut tape = Tape::new(numbers, stream, true);
     tape.enter("", Group::Residual);
     let x = tape.handed(STREAM, stream, true);
-    let loss = activations::loss(&mut tape, x, plan.run.compute);
-    // A tied head's gradient waits for the embedding's, whatever happens to the others.
-    let gradients = if model.tied { Gradients::Born } else { plan.gradients };
-    tape.run_backward(loss, Some(x), gradients);
+    let loss = activations::loss(&mut tape, x, plan.run.compute, model.tied);
+    // A tied head's gradient waits for the embedding's.
+    if model.tied {
+        tape.leave_waiting(weights::EMBED);
+    }
+    tape.run_backward(loss, Some(x), plan.gradients);
     Part { tape, bare: None }
 }

@@ -24,12 +24,22 @@ impl Rows {
         }
     }
 
-    /// Tensors of a tape that outlive it.
-    pub(crate) fn some(&mut self, tape: &Tape, which: &[bool], at_peak: bool) {
+    /// Tensors of a tape that outlive it; whether the kept and the working ones are alive at the worst instant.
+    pub(crate) fn lasting(&mut self, tape: &Tape, which: &[bool], (kept, working): (bool, bool)) {
         for (storage, _) in tape.storages.iter().zip(which).filter(|(_, which)| **which) {
-            let block = if storage.role == Role::Working { Block::Overhead } else { Block::Activations };
+            let (block, at_peak) = match storage.role {
+                Role::Working => (Block::Overhead, working),
+                _ => (Block::Activations, kept),
+            };
             let span = Span { from: Phase::Embedding, until: Phase::Backward };
             self.add(storage, block, span, 1, u64::from(at_peak));
+        }
+    }
+
+    /// Working tensors of `count` runs of a tape that are alive at the worst instant.
+    pub(crate) fn working(&mut self, tape: &Tape, which: &[usize], span: Span, count: u64) {
+        if count > 0 {
+            which.iter().for_each(|id| self.add(&tape.storages[*id], Block::Overhead, span, count, count));
         }
     }
 

@@ -139,6 +139,7 @@ pub(crate) struct Tape<'n> {
     tied: Option<Id>,
     awaited: Option<Id>,
     tied_in_place: bool,
+    waits_for: Option<Param>,
     tracked: bool,
     in_backward: bool,
     module: &'static str,
@@ -162,6 +163,7 @@ impl<'n> Tape<'n> {
             tied: None,
             awaited: None,
             tied_in_place: false,
+            waits_for: None,
             tracked,
             in_backward: false,
             module: "",
@@ -519,7 +521,9 @@ impl<'n> Tape<'n> {
         (*module, *group) = (param.module(), param.group);
         if gradients == Gradients::Added {
             *role = Role::Working;
-            self.release(gradient);
+            if self.waits_for != Some(param) {
+                self.release(gradient);
+            }
         }
     }
 
@@ -531,9 +535,13 @@ impl<'n> Tape<'n> {
         if self.tied_in_place {
             self.release(own);
         } else {
-            sum = self.alloc(&tensors::WEIGHT_GRADIENT, shape, dtype, Role::Gradient);
-            self.storages[sum].module = module;
+            // From here on the head's part is only an operand of the sum, which is the gradient.
             self.release(head);
+            let operand = self.alloc(&tensors::GRADIENT, shape, dtype, Role::Working);
+            let role = if gradients == Gradients::Added { Role::Working } else { Role::Gradient };
+            sum = self.alloc(&tensors::WEIGHT_GRADIENT, shape, dtype, role);
+            self.storages[sum].module = module;
+            self.release(operand);
             self.release(own);
         }
         if gradients == Gradients::Added {
@@ -543,14 +551,20 @@ impl<'n> Tape<'n> {
 
     /// The gradient that the output embedding made of the same weight waits from here on; `in_place`: the
     /// embedding's own can be added to it.
-    pub(crate) fn await_tied(&mut self, weight: Param, dtype: Dtype, in_place: bool) {
+    pub(crate) fn await_tied(&mut self, weight: Param, dtype: Dtype, in_place: bool, gradients: Gradients) {
         self.in_backward = true;
         self.place("gradient");
-        let id = self.alloc(&tensors::WEIGHT_GRADIENT, weight.shape, dtype, Role::Gradient);
+        let role = if gradients == Gradients::Added { Role::Working } else { Role::Gradient };
+        let id = self.alloc(&tensors::WEIGHT_GRADIENT, weight.shape, dtype, role);
         self.storages[id].module = weight.module();
         self.tied = Some(id);
         self.awaited = Some(id);
         self.tied_in_place = in_place;
+    }
+
+    /// This weight's gradient is not added to the one that is there before another part has made its own share.
+    pub(crate) const fn leave_waiting(&mut self, weight: Param) {
+        self.waits_for = Some(weight);
     }
 
     /// The gradient that [`Tape::await_tied`] waits for (by its index).

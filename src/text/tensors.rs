@@ -27,7 +27,7 @@ macro_rules! tensors {
 }
 
 tensors! {
-    WEIGHT, "weight", MODELING,
+    WEIGHT, "", MODELING,
     name "weight" "权重",
     why "The model itself." "模型本身。",
     release "A narrower dtype, quantisation, or sharding (FSDP, ZeRO-3)." "更窄的数据类型、量化，或切分（FSDP、ZeRO-3）。";

@@ -48,11 +48,12 @@ pub(crate) fn prologue(tape: &mut Tape, compute: Compute, mask: Option<Mask>, ta
 
 /// Final norm, output embedding and cross entropy (transformers, `ForCausalLMLoss`): logits are cast to fp32, and
 /// the log-softmax over the vocabulary is kept.
-pub(crate) fn loss(tape: &mut Tape, x: Var, compute: Compute) -> Var {
+pub(crate) fn loss(tape: &mut Tape, x: Var, compute: Compute, tied: bool) -> Var {
     let hidden = norm::rms_norm(tape, x, weights::FINAL_NORM);
     tape.drop(x);
     tape.enter("lm_head", Group::LmHead);
-    let logits = linear(tape, hidden, (weights::LM_HEAD, None), LOGITS, compute, &tensors::LINEAR_INPUT);
+    let weight = if tied { weights::EMBED } else { weights::LM_HEAD };
+    let logits = linear(tape, hidden, (weight, None), LOGITS, compute, &tensors::LINEAR_INPUT);
     tape.enter("loss", Group::Loss);
     let wide = if compute.matmul == Dtype::Fp32 {
         logits
