@@ -21,6 +21,7 @@ pub mod estimate;
 pub mod ledger;
 pub mod quick;
 pub mod report;
+pub mod sweep;
 pub mod text;
 pub mod timeline;
 pub mod units;

@@ -3,6 +3,7 @@
 //! A [`Text`] cannot be built without both languages, so the compiler checks that none is missing.
 
 pub mod architecture;
+pub mod chart;
 pub mod cli;
 pub mod config;
 pub mod estimate;
