@@ -265,7 +265,7 @@ fn impossible_values_are_named_with_what_is_used() {
         ("model=llama-3.1-8", "model", "llama-3.1-8b", "内置模型"),
         ("dropout=1", "dropout", "below 1 is expected; it is ignored", "已忽略"),
         ("gpu_memory=-80G", "gpu_memory", "from 1MiB to 16384GiB", "80GiB"),
-        ("bacth=4", "bacth", "did you mean batch?", "未知的键"),
+        ("bacth=4", "bacth", "did you mean batch?", "未知配置项"),
         ("v=2", "v", "version 1", "版本 1"),
         ("batch=2&batch=3", "batch", "given twice (here as “3”); 3 is used", "重复"),
     ] {
@@ -288,6 +288,9 @@ fn values_that_exclude_each_other_are_replaced() {
         ("tp=3&gpus=3", "tp", Some("1")),
         ("tp=16&gpus=16&num_key_value_heads=1&num_attention_heads=24&hidden_size=3072", "tp", Some("8")),
         ("gpus=12&tp=8", "gpus", Some("16")),
+        ("model_type=mixtral&num_local_experts=8&ep=8&gpus=4", "gpus", Some("8")),
+        ("model_type=mixtral&num_local_experts=8&ep=3&gpus=3", "ep", Some("1")),
+        ("tp=32&pp=32&cp=65536&gpus=1", "cp", Some("1")),
         ("sp=true", "sp", Some("false")),
         ("vpp=2", "vpp", Some("1")),
         ("pp=33&gpus=33", "pp", Some("32")),

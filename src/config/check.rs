@@ -8,6 +8,8 @@ use crate::text::{Text, config as words};
 
 /// Tokens of one micro-batch: ten of the longest contexts in use.
 const MOST_TOKENS: u64 = 100_000_000;
+/// What the key `gpus` accepts.
+const MOST_GPUS: u64 = 1_000_000;
 
 impl Config {
     /// The configuration that can be estimated: values that exclude each other are replaced. The problems name each
@@ -152,25 +154,35 @@ impl Check {
                 _ => {}
             }
         }
-        let Config { tp, pp, cp, gpus, .. } = self.config;
-        let group = tp.saturating_mul(pp).saturating_mul(cp);
-        if !gpus.is_multiple_of(group) {
-            let values = vec![
-                ("tp", tp.to_string()),
-                ("pp", pp.to_string()),
-                ("cp", cp.to_string()),
-                ("group", group.to_string()),
-            ];
-            let used = gpus.div_ceil(group).saturating_mul(group);
-            if used <= 1_000_000 {
-                self.replace(Key::Gpus, words::GPUS_DIVIDE, values, used.to_string());
-            } else {
-                for key in [Key::Tp, Key::Pp, Key::Cp] {
-                    if self.config.get(key.word()) != "1" {
-                        self.replace(key, words::TOO_MANY_RANKS, values.clone(), "1");
-                    }
+        self.ranks();
+    }
+
+    /// The job's GPUs are whole groups: of `tp·pp·cp` ranks, and for experts of `etp·ep·pp`.
+    fn ranks(&mut self) {
+        let Config { tp, pp, cp, ep, etp, gpus, .. } = self.config;
+        let dense = tp.saturating_mul(pp).saturating_mul(cp);
+        let experts = etp.saturating_mul(ep).saturating_mul(pp);
+        let both = dense.saturating_mul(experts / gcd(dense, experts));
+        let used = gpus.div_ceil(both).saturating_mul(both);
+        let values = vec![
+            ("tp", tp.to_string()),
+            ("pp", pp.to_string()),
+            ("cp", cp.to_string()),
+            ("ep", ep.to_string()),
+            ("etp", etp.to_string()),
+            ("group", dense.to_string()),
+            ("experts", experts.to_string()),
+        ];
+        if used > MOST_GPUS {
+            for key in [Key::Tp, Key::Pp, Key::Cp, Key::Ep, Key::Etp] {
+                if self.config.get(key.word()) != "1" {
+                    self.replace(key, words::TOO_MANY_RANKS, values.clone(), "1");
                 }
             }
+        } else if !gpus.is_multiple_of(dense) {
+            self.replace(Key::Gpus, words::GPUS_DIVIDE, values, used.to_string());
+        } else if !gpus.is_multiple_of(experts) {
+            self.replace(Key::Gpus, words::GPUS_DIVIDE_EXPERTS, values, used.to_string());
         }
     }
 

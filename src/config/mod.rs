@@ -1,4 +1,9 @@
 //! What was asked: one [`Config`] behind link, JSON file, command line and page.
+//!
+//! `keys` is the vocabulary: one table that says of each key its name, section, kind, effect and field. Link
+//! ([`Config::from_link`], [`Config::to_link`]), JSON ([`Config::from_json`], [`Config::to_json`]) and the form
+//! ([`Config::get`], [`Config::set`]) all go through it. [`Config::checked`] looks at the keys together, before they
+//! are estimated. Whatever is not accepted becomes a [`Problem`] that names the key, and never stops the rest.
 
 mod access;
 mod check;
