@@ -1,7 +1,6 @@
 //! `--json-lines`: one configuration per line in, one report per line out.
 
 use crate::config::{Config, Read};
-use crate::estimate::estimate;
 use crate::report;
 use crate::text::{Lang, cli as text};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -51,10 +50,11 @@ fn report(line: &[u8], lang: Option<Lang>) -> Result<String, String> {
     let in_lang = lang.unwrap_or_default();
     let Read { config, problems } = Config::from_json(line).map_err(|problem| problem.message(in_lang))?;
     let lang = lang.or(config.page.lang).unwrap_or_default();
-    let mut answer = estimate(&config).map_err(|fatal| {
-        let messages: Vec<String> = fatal.iter().map(|problem| problem.message(lang)).collect();
-        messages.join("; ")
-    })?;
-    report::merge_warnings(&mut answer, problems);
-    Ok(report::json_line(&answer, lang))
+    match super::answer(&config, problems) {
+        Ok(answer) => Ok(report::json_line(&answer, lang)),
+        Err((_, fatal)) => {
+            let messages: Vec<String> = fatal.iter().map(|problem| problem.message(lang)).collect();
+            Err(messages.join("; "))
+        }
+    }
 }

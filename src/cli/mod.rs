@@ -56,13 +56,10 @@ fn one(args: &Args) -> io::Result<u8> {
     let lang = asked.unwrap_or_else(args::locale);
     let units = args.units.unwrap_or(config.page.units);
 
-    let (fatal, mut problems): (Vec<_>, Vec<_>) = problems.into_iter().partition(is_fatal);
-    let answer = if fatal.is_empty() { estimate(&config) } else { Err(fatal) };
-    let mut answer = match answer {
+    let answer = match answer(&config, problems) {
         Ok(answer) => answer,
-        Err(fatal) => {
-            problems.retain(|problem| !fatal.contains(problem));
-            for problem in problems {
+        Err((warnings, fatal)) => {
+            for problem in warnings {
                 say(text::WARNING, &problem.message(lang), lang);
             }
             for problem in fatal {
@@ -71,7 +68,6 @@ fn one(args: &Args) -> io::Result<u8> {
             return Ok(UNREADABLE);
         }
     };
-    report::merge_warnings(&mut answer, problems);
     for warning in &answer.warnings {
         say(text::WARNING, &warning.message(lang), lang);
     }
@@ -111,9 +107,29 @@ fn read_file(path: &Path) -> io::Result<String> {
     })
 }
 
-/// Nothing of the link was read: what is left are only the defaults.
-fn is_fatal(problem: &Problem) -> bool {
-    matches!(problem.kind, ProblemKind::TooLong { .. })
+/// Estimates what can be estimated of `config`, with every warning of reading, checking and estimating, each once.
+///
+/// # Errors
+/// When nothing can be estimated: the warnings so far, and the problems that are to blame.
+fn answer(config: &Config, problems: Vec<Problem>) -> Result<Estimate, (Vec<Problem>, Vec<Problem>)> {
+    // Of a link that is too long nothing was read: what is left are only the defaults.
+    let too_long = |problem: &Problem| matches!(problem.kind, ProblemKind::TooLong { .. });
+    let (fatal, mut problems): (Vec<_>, Vec<_>) = problems.into_iter().partition(too_long);
+    if !fatal.is_empty() {
+        return Err((problems, fatal));
+    }
+    let usable = config.checked();
+    problems.extend(usable.problems);
+    match estimate(&usable.config) {
+        Ok(mut answer) => {
+            report::merge_warnings(&mut answer, problems);
+            Ok(answer)
+        }
+        Err(fatal) => {
+            problems.retain(|problem| !fatal.contains(problem));
+            Err((problems, fatal))
+        }
+    }
 }
 
 /// Writes one warning or error on standard error; one that cannot be written has no other place to go.

@@ -5,6 +5,7 @@
 mod csv;
 mod headline;
 mod json;
+mod largest;
 mod markdown;
 mod sections;
 mod table;
@@ -17,7 +18,6 @@ pub use table::table;
 
 use crate::config::Problem;
 use crate::estimate::Estimate;
-use crate::ledger::Entry;
 use crate::text::{Lang, report as text};
 
 /// Puts what was found while reading the configuration before the estimate's own warnings, each once.
@@ -41,23 +41,12 @@ pub fn share(part: u64, whole: u64, lang: Lang) -> String {
     text::PERCENT.fill(lang, &[("number", &number)])
 }
 
-/// Rows that the short lists show.
-const LISTED: usize = 12;
-
-/// The largest rows alive at the peak, and how many more there are with how many bytes.
-fn largest(estimate: &Estimate) -> (Vec<&Entry>, usize, u64) {
-    let mut rows: Vec<&Entry> = estimate.ledger.iter().filter(|entry| entry.at_peak > 0).collect();
-    rows.sort_by_key(|entry| std::cmp::Reverse(entry.at_peak));
-    let rest = rows.split_off(rows.len().min(LISTED));
-    (rows, rest.len(), rest.iter().map(|entry| entry.at_peak).sum())
-}
-
 #[cfg(test)]
 mod example;
 
 #[cfg(test)]
 mod tests {
-    use super::{example, largest, merge_warnings, share};
+    use super::{example, merge_warnings, share};
     use crate::config::{Problem, ProblemKind};
     use crate::text::{Lang, Text};
 
@@ -84,13 +73,5 @@ mod tests {
         merge_warnings(&mut estimate, vec![problem("x"), problem("tp")]);
         let keys: Vec<&str> = estimate.warnings.iter().map(|warning| warning.key.as_str()).collect();
         assert_eq!(keys, ["x", "tp", "pp"]);
-    }
-
-    #[test]
-    fn the_largest_rows_come_first_and_dead_ones_not_at_all() {
-        let estimate = example::estimate();
-        let (rows, rest, bytes) = largest(&estimate);
-        assert!(rows.windows(2).all(|pair| pair[0].at_peak >= pair[1].at_peak));
-        assert_eq!((rows.len(), rest, bytes), (3, 0, 0));
     }
 }

@@ -1,6 +1,7 @@
 //! What the terminal table and the Markdown share: headings, columns and cells.
 
-use super::{largest, share};
+use super::largest::Largest;
+use super::share;
 use crate::config::Units;
 use crate::estimate::{Band, Estimate};
 use crate::text::{Lang, Text, ledger, report as text};
@@ -109,22 +110,26 @@ fn totals(estimate: &Estimate, lang: Lang, units: Units) -> Section {
 }
 
 fn tensors(estimate: &Estimate, lang: Lang, units: Units) -> Section {
-    let (listed, rest, bytes) = largest(estimate);
-    let rows = listed
+    let largest = Largest::of(estimate);
+    let rows = largest
+        .lines
         .iter()
-        .map(|entry| {
+        .map(|line| {
+            let row = line.first();
             vec![
-                size(entry.at_peak, units),
-                entry.name(),
-                ledger::block(entry.block).get(lang).to_owned(),
-                entry.dtype.word().to_owned(),
-                entry.formula(),
+                size(line.at_peak(), units),
+                line.name(),
+                ledger::block(row.block).get(lang).to_owned(),
+                row.dtype.word().to_owned(),
+                line.formula(),
             ]
         })
         .collect();
     let mut notes = Vec::new();
-    if rest > 0 {
-        notes.push(text::AND_MORE.fill(lang, &[("count", &rest), ("size", &size(bytes, units))]));
+    if largest.more > 0 {
+        let values: [(&str, &dyn std::fmt::Display); 2] =
+            [("count", &largest.more), ("size", &size(largest.more_bytes, units))];
+        notes.push(text::AND_MORE.fill(lang, &values));
     }
     let symbols = symbols(estimate);
     if !symbols.is_empty() {
