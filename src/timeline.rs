@@ -8,6 +8,7 @@ pub use crate::ledger::Phase;
 use crate::architecture::Architecture;
 use crate::ledger::tape::{Event, Place, Role, Tape};
 use crate::ledger::{Block, ByBlock, Part, Parts, Plan};
+use crate::text::tensors;
 use std::fmt;
 
 /// A phase, and the layer where it has many.
@@ -37,8 +38,27 @@ pub struct Instant {
     pub live: ByBlock,
 }
 
-/// The allocator hands out multiples of this (PyTorch's `kMinBlockSize`).
+/// The allocator hands out multiples of this (`kMinBlockSize` in `c10/cuda/CUDACachingAllocator.cpp`).
 const ROUNDING: u64 = 512;
+/// A request above this gets a segment of its own (`kMinLargeAlloc`) …
+const OWN_SEGMENT: u64 = 10 << 20;
+/// … of a multiple of this (`kRoundLarge`) …
+const SEGMENT_ROUNDING: u64 = 2 << 20;
+/// … and what is left of it is split off only above this (`kSmallSize`).
+const SPLIT_ABOVE: u64 = 1 << 20;
+
+/// What the allocator counts for one tensor in a block that others used before.
+const fn rounded(bytes: u64) -> i128 {
+    (bytes.div_ceil(ROUNDING) as i128) * (ROUNDING as i128)
+}
+
+/// What it counts for one that got its segment when memory was fresh and keeps it from step to step: weights,
+/// states, gradients. A remainder too small to split is counted with it.
+fn in_own_segment(bytes: u64) -> i128 {
+    let block = rounded(bytes);
+    let segment = i128::from(bytes.div_ceil(SEGMENT_ROUNDING)) * i128::from(SEGMENT_ROUNDING);
+    if bytes > OWN_SEGMENT && segment - block <= i128::from(SPLIT_ABOVE) { segment } else { block }
+}
 
 /// Live bytes by block, and the same as the allocator counts them (rounded, operators' scratch included).
 ///
@@ -53,7 +73,7 @@ impl Live {
     /// Adds `count` tensors of `bytes` to a block.
     pub(crate) fn add(&mut self, block: Block, bytes: u64, count: u64) {
         self.blocks[block as usize] += i128::from(bytes) * i128::from(count);
-        self.counted += i128::from(bytes.div_ceil(ROUNDING)) * i128::from(ROUNDING) * i128::from(count);
+        self.counted += in_own_segment(bytes) * i128::from(count);
     }
 
     fn plus(&self, other: &Self) -> Self {
@@ -72,7 +92,8 @@ impl Live {
     fn apply(&mut self, tape: &Tape, event: &Event) {
         let storage = &tape.storages[event.storage];
         let sign = if event.born { 1 } else { -1 };
-        self.counted += sign * i128::from(storage.bytes.div_ceil(ROUNDING)) * i128::from(ROUNDING);
+        let lasting = storage.role == Role::Gradient;
+        self.counted += sign * if lasting { in_own_segment(storage.bytes) } else { rounded(storage.bytes) };
         if let Some(block) = block(storage.role) {
             self.blocks[block as usize] += sign * i128::from(storage.bytes);
         }
@@ -222,7 +243,14 @@ pub(crate) fn run(
         clock.base.apply(&parts.embedding.tape, &Event { storage, born: false, place: 0 });
     }
     clock.pass(Phase::EmbeddingBackward, None, &backward[0]);
-    clock.base = gradients_only(always, &clock.base);
+    // The program forgets the loss; what the embedding took over is gone already.
+    let awaited = parts.embedding.tape.awaited().is_some();
+    for storage in left_by_loss(parts) {
+        let tape = &parts.loss.tape;
+        if !(awaited && tape.storages[storage].tensor == &tensors::WEIGHT_GRADIENT) {
+            clock.base.apply(tape, &Event { storage, born: false, place: 0 });
+        }
+    }
     let step = Profile { peak: *stepping, counted_peak: stepping.counted, ..Profile::default() };
     clock.pass(Phase::Optimizer, None, &step);
 
@@ -285,13 +313,12 @@ fn let_go(parts: &Parts, held: &[bool], role: Role, base: &mut Live) {
     }
 }
 
-/// After backward only what lives always and the gradients are left.
-fn gradients_only(always: Live, base: &Live) -> Live {
-    let mut left = always;
-    let gradients = Block::Gradients as usize;
-    left.counted += base.blocks[gradients] - always.blocks[gradients];
-    left.blocks[gradients] = base.blocks[gradients];
-    left
+/// What the loss leaves working when its backward is over: itself and its gradient, which the program holds, and the
+/// gradient of a tied weight, which waits for the embedding's.
+pub(crate) fn left_by_loss(parts: &Parts) -> Vec<usize> {
+    let end = alive(&parts.loss, true, usize::MAX);
+    let working = |id: &usize| end[*id] && parts.loss.tape.storages[*id].role == Role::Working;
+    (0..end.len()).filter(working).collect()
 }
 
 /// Which storages of a part are alive after so many events of its forward or backward.

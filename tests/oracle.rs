@@ -135,3 +135,24 @@ fn peaks_with_and_without_recomputation_by_every_kernel() {
         by_optimizer(case).into_iter().filter(|(name, ..)| name.ends_with("peak")).collect()
     });
 }
+
+/// The allocator's counter is the live tensors, rounded, with operators' scratch. What is left is where a block of
+/// another size is used again, which depends on the order of everything before: 0.12 % at most here. The stand-in
+/// has no cuBLAS, so its workspaces are taken off.
+#[test]
+fn the_allocators_counter() {
+    let (mut exact, mut inside) = (0, 0);
+    for case in cases() {
+        let ours = answer(&case);
+        let workspaces: u64 =
+            ours.ledger.iter().filter(|row| row.tensor.id == "workspace").map(|row| row.bytes).sum();
+        let theirs = number(&case.expect["allocated_peak"]);
+        let off = (ours.allocated - workspaces).abs_diff(theirs);
+        assert!(off * 500 <= theirs, "{}: {} off {theirs}", case.id, off);
+        exact += usize::from(off == 0);
+        let reserved = number(&case.expect["reserved_peak"]);
+        inside += usize::from((ours.reserved.low - workspaces..=ours.reserved.high).contains(&reserved));
+    }
+    assert!(exact >= 90, "{exact} of 151 counters are exact");
+    assert!(inside >= 140, "the band holds {inside} of 151");
+}

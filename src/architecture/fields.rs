@@ -39,13 +39,11 @@ impl<'j> Fields<'j> {
             Value::String(text) => text.parse().ok(),
             _ => None,
         };
-        match number.filter(|n| (1..=LARGEST).contains(n)) {
-            Some(number) => Some(number),
-            None => {
-                self.note(key, value.to_string(), words::NOT_A_SIZE);
-                None
-            }
+        let size = number.filter(|n| (1..=LARGEST).contains(n));
+        if size.is_none() {
+            self.note(key, value.to_string(), words::NOT_A_SIZE);
         }
+        size
     }
 
     /// A size that must be there.
@@ -71,16 +69,12 @@ impl<'j> Fields<'j> {
 
     /// A probability, 0 when absent.
     pub(super) fn probability(&mut self, key: &str) -> f64 {
-        match self.get(key) {
-            None => 0.0,
-            Some(value) => match value.as_f64().filter(|p| (0.0..1.0).contains(p)) {
-                Some(p) => p,
-                None => {
-                    self.note(key, value.to_string(), words::NOT_A_PROBABILITY);
-                    0.0
-                }
-            },
+        let Some(value) = self.get(key) else { return 0.0 };
+        let probability = value.as_f64().filter(|p| (0.0..1.0).contains(p));
+        if probability.is_none() {
+            self.note(key, value.to_string(), words::NOT_A_PROBABILITY);
         }
+        probability.unwrap_or(0.0)
     }
 
     /// A list of words, e.g. `layer_types`.

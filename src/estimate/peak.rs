@@ -47,10 +47,20 @@ impl<'s, 'n> Scene<'s, 'n> {
         })
     }
 
+    /// Whether the layer at this position runs this part.
+    fn runs(&self, layer: usize, part: &Part) -> bool {
+        std::ptr::eq(self.parts.layer(self.model, self.plan, layer), part)
+    }
+
+    /// The parts that layers run.
+    fn layer_parts(&self) -> impl Iterator<Item = &'s Part<'n>> {
+        self.parts.kept.iter().chain(&self.parts.recomputed).flatten()
+    }
+
     /// How many layers of this part have finished forward but not begun backward, and how many layers run it.
     fn kept(&self, part: &Part) -> (u64, u64) {
         let layers = self.model.order.len();
-        let same = |layer: &usize| std::ptr::eq(self.parts.layer(self.model, self.plan, *layer), part);
+        let same = |layer: &usize| self.runs(*layer, part);
         let whole = match (self.worst.moment.phase, self.layer()) {
             (Phase::Forward | Phase::Backward, Some(layer)) => layer,
             (Phase::Loss | Phase::LossBackward, _) => layers,
@@ -66,7 +76,7 @@ impl<'s, 'n> Scene<'s, 'n> {
         let tables = phase > Phase::Embedding && phase < Phase::EmbeddingBackward;
         let working = phase == Phase::Forward || (tables && self.plan.recompute_layers > 0);
         rows.lasting(&self.parts.embedding.tape, &held, (tables, working));
-        for part in self.parts.kept.iter().chain(&self.parts.recomputed).flatten() {
+        for part in self.layer_parts() {
             let (whole, all) = self.kept(part);
             rows.saved(part, Span { from: Phase::Forward, until: Phase::Backward }, all, whole);
         }
@@ -93,23 +103,19 @@ impl<'s, 'n> Scene<'s, 'n> {
     fn left_behind(&self, rows: &mut Rows) {
         let phase = self.worst.moment.phase;
         if phase == Phase::Forward || phase == Phase::Loss {
-            for part in self.parts.kept.iter().chain(&self.parts.recomputed).flatten() {
+            for part in self.layer_parts() {
                 let (whole, _) = self.kept(part);
                 let (_, tape) = part.forward();
                 rows.working(tape, &tape.cached, Span { from: Phase::Forward, until: Phase::Loss }, whole);
             }
         }
         if phase == Phase::Backward || phase == Phase::EmbeddingBackward {
-            let end = timeline::alive(&self.parts.loss, true, usize::MAX);
             // The embedding's backward itself counts a tied weight's gradient that waited for it.
             let waited = |storage: &Storage| {
-                phase == Phase::EmbeddingBackward && std::ptr::eq(storage.tensor, &tensors::WEIGHT_GRADIENT)
+                phase == Phase::EmbeddingBackward && storage.tensor == &tensors::WEIGHT_GRADIENT
             };
-            let left = |id: &usize| {
-                let storage = &self.parts.loss.tape.storages[*id];
-                end[*id] && storage.role == Role::Working && !waited(storage)
-            };
-            let left: Vec<usize> = (0..end.len()).filter(left).collect();
+            let mut left = timeline::left_by_loss(self.parts);
+            left.retain(|id| !waited(&self.parts.loss.tape.storages[*id]));
             rows.working(
                 &self.parts.loss.tape,
                 &left,
@@ -129,11 +135,15 @@ impl<'s, 'n> Scene<'s, 'n> {
             return;
         }
         let phase = self.worst.moment.phase;
-        let done_layers = match (phase, self.layer()) {
+        let done = match (phase, self.layer()) {
             (Phase::Backward, Some(layer)) => layer + 1..self.model.order.len(),
             (Phase::EmbeddingBackward, _) => 0..self.model.order.len(),
             _ => 0..0,
         };
+        let parts: Vec<(&Part, u64)> = self
+            .layer_parts()
+            .map(|part| (part, done.clone().filter(|layer| self.runs(*layer, part)).count() as u64))
+            .collect();
         let alive = self.here().map(|part| (part, timeline::alive(part, true, self.worst.events)));
         for row in rows {
             let here = |part: &Part, alive: &[bool]| {
@@ -143,9 +153,8 @@ impl<'s, 'n> Scene<'s, 'n> {
                 part.tape.storages.iter().zip(alive).filter(|pair| of(*pair)).count() as u64
             };
             let mut count = alive.as_ref().map_or(0, |(part, alive)| here(part, alive));
-            for layer in done_layers.clone() {
-                let part = self.parts.layer(self.model, self.plan, layer);
-                count += made(part, row);
+            for (part, layers) in &parts {
+                count += layers * made(part, row);
             }
             if phase > Phase::LossBackward {
                 count += made(&self.parts.loss, row);
@@ -180,7 +189,7 @@ pub(super) fn saved(scene: &Scene) -> Saved {
         }
     };
     scene.parts.embedding.saved().for_each(|storage| add(storage, 1));
-    for part in scene.parts.kept.iter().chain(&scene.parts.recomputed).flatten() {
+    for part in scene.layer_parts() {
         let (_, count) = scene.kept(part);
         part.saved().for_each(|storage| add(storage, count));
     }

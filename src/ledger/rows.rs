@@ -39,7 +39,9 @@ impl Rows {
     /// Working tensors of `count` runs of a tape that are alive at the worst instant.
     pub(crate) fn working(&mut self, tape: &Tape, which: &[usize], span: Span, count: u64) {
         if count > 0 {
-            which.iter().for_each(|id| self.add(&tape.storages[*id], Block::Overhead, span, count, count));
+            for &id in which {
+                self.add(&tape.storages[id], Block::Overhead, span, count, count);
+            }
         }
     }
 

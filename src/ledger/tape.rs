@@ -85,8 +85,8 @@ pub(crate) enum Back {
     Through,
     /// A new gradient for each input. One that was broadcast is made at full size first, then summed down.
     Fresh,
-    /// The same, with a scratch tensor inside the operator.
-    FreshWithScratch(Shape, Dtype),
+    /// The same, with a scratch tensor of the output's size inside the operator.
+    FreshWithScratch,
     /// Gradients are views of the incoming one (`cat`).
     Views,
     /// `x²`: the derivative is built from two more tensors of the input's size.
@@ -428,7 +428,8 @@ impl<'n> Tape<'n> {
                 }
             }
             Back::Fresh => self.fresh(node, &mut made),
-            Back::FreshWithScratch(shape, dtype) => {
+            Back::FreshWithScratch => {
+                let VarData { shape, dtype, .. } = self.vars[node.output.0];
                 let hidden = self.alloc(&tensors::SCRATCH, shape, dtype, Role::Hidden);
                 self.fresh(node, &mut made);
                 self.release(hidden);
@@ -467,7 +468,7 @@ impl<'n> Tape<'n> {
                 match self.tied {
                     None => self.param_gradient(weight, dtype, gradients),
                     Some(_) => {
-                        own = Some(self.alloc(&tensors::WEIGHT_GRADIENT, weight.shape, dtype, Role::Working))
+                        own = Some(self.alloc(&tensors::WEIGHT_GRADIENT, weight.shape, dtype, Role::Working));
                     }
                 }
             }

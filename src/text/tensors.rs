@@ -16,6 +16,7 @@ macro_rules! tensors {
         why $why_en:literal $why_zh:literal,
         release $rel_en:literal $rel_zh:literal; )+) => { $(
         #[doc = $en]
+        #[allow(clippy::doc_markdown)] // the name shown to people is the documentation
         pub static $name: Tensor = Tensor {
             id: $id,
             name: Text::new($en, $zh),

@@ -41,6 +41,7 @@ impl Body {
     }
 }
 
+#[expect(clippy::many_single_char_names, reason = "q, k and v are the field's names")]
 pub(super) fn attention(tape: &mut Tape, x: Var, attention: Attention, run: Run) -> Var {
     let [q_proj, k_proj, v_proj] =
         weights::QKV.map(|(weight, bias)| (weight, attention.qkv_bias.then_some(bias)));
@@ -204,7 +205,7 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], low: Dtype, dropout: f64) -> Var {
         let wide = tape.run("to fp32", &[masked], SCORES, Dtype::Fp32, Back::Through);
         scores = wide;
     }
-    let mut probabilities = tape.run("softmax", &[scores], SCORES, Dtype::Fp32, Back::Fresh);
+    let mut probabilities = tape.run("softmax", &[scores], SCORES, Dtype::Fp32, Back::FreshWithScratch);
     tape.save(probabilities, &tensors::SOFTMAX_FP32);
     tape.drop(scores);
     if low != Dtype::Fp32 {

@@ -37,10 +37,10 @@ pub(crate) fn prologue(tape: &mut Tape, compute: Compute, mask: Option<Mask>, ta
     tape.enter("mask", Group::Attention);
     match mask {
         Some(Mask::Added) => {
-            tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, Role::Working)
+            tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, Role::Working);
         }
         Some(Mask::Chosen) => {
-            tape.lasting(&tensors::BOOL_MASK, Shape::new(&[S, S]), Dtype::Bool, Role::Working)
+            tape.lasting(&tensors::BOOL_MASK, Shape::new(&[S, S]), Dtype::Bool, Role::Working);
         }
         None => {}
     }
