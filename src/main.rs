@@ -1,7 +1,9 @@
 //! Mounts the page in a browser; is the command line elsewhere.
 
 #[cfg(target_arch = "wasm32")]
-fn main() {}
+fn main() {
+    trainmem::app::run();
+}
 
 #[cfg(not(target_arch = "wasm32"))]
 fn main() -> std::process::ExitCode {

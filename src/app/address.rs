@@ -1,0 +1,115 @@
+//! The address bar: read at the start, kept in step with the configuration, never touched inside another page.
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+use wasm_bindgen::JsValue;
+
+use super::State;
+use super::browser;
+use crate::config::{Config, View};
+
+/// Changes of the form reach the address after this pause: typing is one change.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Parameters of an embed: about the frame, not the run.
+const FRAME: [&str; 2] = ["hide", "controls"];
+
+/// The link that the page was opened with: query and fragment, without the frame's own parameters.
+pub(super) fn current() -> String {
+    let mut link = String::new();
+    for (sign, part) in parts() {
+        let pairs =
+            part.split('&').filter(|pair| !FRAME.contains(&pair.split('=').next().unwrap_or_default()));
+        link.push(sign);
+        link.extend(pairs.enumerate().flat_map(|(i, pair)| [if i == 0 { "" } else { "&" }, pair]));
+    }
+    link
+}
+
+/// The values of one of the frame's own parameters.
+pub(super) fn frame(parameter: &str) -> Vec<String> {
+    let mut values = Vec::new();
+    for (_, part) in parts() {
+        for pair in part.split('&') {
+            if let Some((key, value)) = pair.split_once('=')
+                && key == parameter
+            {
+                values.extend(value.replace("%2C", ",").split(',').map(str::to_owned));
+            }
+        }
+    }
+    values
+}
+
+fn parts() -> [(char, String); 2] {
+    let location = window().location();
+    let part = |text: Result<String, JsValue>, sign| {
+        (sign, text.unwrap_or_default().trim_start_matches(sign).to_owned())
+    };
+    [part(location.search(), '?'), part(location.hash(), '#')]
+}
+
+/// The page's own address, without query and fragment.
+pub(super) fn base() -> String {
+    let href = window().location().href().unwrap_or_default();
+    href.split(['?', '#']).next().unwrap_or_default().to_owned()
+}
+
+/// The share link of a configuration.
+pub(super) fn link(config: &Config) -> String {
+    let mut config = config.clone();
+    config.page.embed = false;
+    format!("{}#{}", base(), config.to_link())
+}
+
+/// Keeps address and state in step, both ways.
+pub(super) fn follow(state: State) {
+    let view = StoredValue::new(state.view.get_untracked());
+    let timer = StoredValue::new(None::<TimeoutHandle>);
+    Effect::watch(
+        move || state.config.get(),
+        move |config, _, _| {
+            if let Some(timer) = timer.get_value() {
+                timer.clear();
+            }
+            let pushed = view.get_value() != config.page.view;
+            view.set_value(config.page.view);
+            let url = link(config);
+            if pushed {
+                timer.set_value(None);
+                write(&url, true);
+            } else {
+                timer.set_value(set_timeout_with_handle(move || write(&url, false), PAUSE).ok());
+            }
+        },
+        false,
+    );
+    browser::listen(&window(), "popstate", move |_| {
+        let read = Config::from_link(&current());
+        view.set_value(read.config.page.view);
+        state.load(read);
+    });
+}
+
+fn write(url: &str, push: bool) {
+    if current_url() == url {
+        return;
+    }
+    let Ok(history) = window().history() else { return };
+    // Safari throws after 100 calls in 30 s; the next change tries again.
+    let _ = if push {
+        history.push_state_with_url(&JsValue::NULL, "", Some(url))
+    } else {
+        history.replace_state_with_url(&JsValue::NULL, "", Some(url))
+    };
+}
+
+fn current_url() -> String {
+    window().location().href().unwrap_or_default()
+}
+
+/// Shows another view; the browser's back button returns.
+pub(super) fn show(state: State, view: View) {
+    state.change(|config| config.page.view = view);
+}
