@@ -30,11 +30,12 @@ pub fn merge_warnings(estimate: &mut Estimate, reading: Vec<Problem>) {
     }
 }
 
-/// `part` of `whole` with one decimal below 10 %, `26 %`, `0.4 %`, `53%` in Chinese.
+/// `part` of `whole` with one decimal below 10 %: `26 %`, `0.4 %`, `<0.1 %`; `53%` in Chinese.
 pub fn share(part: u64, whole: u64, lang: Lang) -> String {
     let whole = u128::from(whole.max(1));
     let tenths = (u128::from(part) * 1000 + whole / 2) / whole;
     let number = match tenths {
+        0 if part > 0 => "<0.1".to_owned(),
         1..100 => format!("{}.{}", tenths / 10, tenths % 10),
         _ => ((u128::from(part) * 100 + whole / 2) / whole).to_string(),
     };
@@ -57,6 +58,7 @@ mod tests {
         assert_eq!(share(4, 1000, Lang::En), "0.4 %");
         assert_eq!(share(996, 10_000, Lang::En), "10 %");
         assert_eq!(share(0, 10, Lang::En), "0 %");
+        assert_eq!(share(1, 1 << 40, Lang::Zh), "<0.1%");
         assert_eq!(share(5, 0, Lang::En), "500 %");
         assert_eq!(share(u64::MAX, u64::MAX, Lang::En), "100 %");
     }
