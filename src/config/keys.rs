@@ -178,8 +178,8 @@ keys! {
     FastKernels "fast_kernels", Advanced, Kind::Text, NotYet;
     Compile "compile", Advanced, Kind::Flag, NotYet;
     Packed "packed", Advanced, Kind::Flag, NotYet;
-    PaddingMask "padding_mask", Advanced, Kind::Flag, NotYet;
-    KeepLogits "keep_logits", Advanced, Kind::Flag, NotYet;
+    PaddingMask "padding_mask", Advanced, Kind::Flag, Yes;
+    KeepLogits "keep_logits", Advanced, Kind::Flag, Yes;
     ExpandableSegments "expandable_segments", Advanced, Kind::Flag, NotYet;
 
     Lang "lang", Page, Kind::Choice(&["en", "zh"]), Yes, page.lang;

@@ -161,7 +161,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let gradients = weights::gradients(&weights, setup.gradient, setup.gradient_buffer, &symbols);
     let states = optimizer::states(&weights, setup.stepping, &symbols);
     let temporaries = optimizer::temporaries(&weights, setup.stepping, &symbols);
-    let inputs = weights::inputs(&symbols);
+    let inputs = weights::inputs(&symbols, plan.run.padding);
 
     let mut always = Live::default();
     for row in parameters.iter().chain(&states).chain(&inputs) {

@@ -80,8 +80,14 @@ impl Setup {
         let recompute_layers = if config.recompute == Recompute::Full { first.min(layers) } else { 0 };
         let added = self.gradient_buffer || config.accumulation > 1;
         let gradients = if added { Gradients::Added } else { Gradients::Born };
-        Plan { run: Run { compute: self.compute, kernel }, gradients, recompute_layers }
+        let run = Run { compute: self.compute, kernel, padding: flag(config, "padding_mask") };
+        Plan { run, gradients, recompute_layers, keep_logits: flag(config, "keep_logits") }
     }
+}
+
+/// An advanced switch that is off unless given.
+pub(super) fn flag(config: &Config, key: &str) -> bool {
+    config.advanced.get(key).and_then(serde_json::Value::as_bool).unwrap_or(false)
 }
 
 /// What the framework picks under `auto`: the trainers of all three stacks ask for the fused kernel where there is

@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) gradients: Gradients,
     /// Recompute this many of the first layers.
     pub(crate) recompute_layers: usize,
+    /// The program holds the logits beyond the loss.
+    pub(crate) keep_logits: bool,
 }
 
 impl Plan {
@@ -121,7 +123,7 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
     let mut tape = Tape::new(numbers, compute.weight, true);
     let y = activations::embedding(&mut tape, compute);
     let role = if plan.recompute_layers < model.order.len() { Role::Saved } else { Role::Working };
-    activations::prologue(&mut tape, compute, mask(model, numbers, plan.run.kernel), role);
+    activations::prologue(&mut tape, compute, mask(model, numbers, plan.run), role);
     tape.hand_over(y);
     if model.tied {
         tape.await_tied(weights::EMBED, compute.weight, compute.autocast(), plan.gradients);
@@ -131,12 +133,15 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
 }
 
 /// The mask that the model makes before its layers run.
-fn mask(model: &Architecture, numbers: &Symbols, kernel: Kernel) -> Option<Mask> {
+fn mask(model: &Architecture, numbers: &Symbols, run: Run) -> Option<Mask> {
     let mut bodies = model.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| sublayer.body);
-    match kernel {
+    match run.kernel {
         Kernel::Eager => Some(Mask::Added),
         Kernel::Flash => None,
-        Kernel::Sdpa => bodies.any(|body| body.masked(numbers)).then_some(Mask::Chosen),
+        Kernel::Sdpa => {
+            let masked = bodies.any(|body| body.masked(numbers, run.padding));
+            masked.then_some(Mask::Chosen { each: run.padding })
+        }
     }
 }
 
@@ -145,7 +150,7 @@ fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Par
     let mut tape = Tape::new(numbers, stream, true);
     tape.enter("", Group::Residual);
     let x = tape.handed(STREAM, stream, true);
-    let loss = activations::loss(&mut tape, x, plan.run.compute, model.tied);
+    let loss = activations::loss(&mut tape, x, plan.run.compute, (model.tied, plan.keep_logits));
     // A tied head's gradient waits for the embedding's.
     if model.tied {
         tape.leave_waiting(weights::EMBED);

@@ -53,7 +53,7 @@ pub(crate) fn gradients(weights: &[Weight], dtype: Dtype, always: bool, numbers:
 
 /// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original), token
 /// ids and labels.
-pub(crate) fn inputs(numbers: &Symbols) -> Vec<Entry> {
+pub(crate) fn inputs(numbers: &Symbols, padding: bool) -> Vec<Entry> {
     let fixed = |tensor, module, shape: Shape, dtype: Dtype, count: u64| {
         let bytes = shape.elements(numbers).saturating_mul(dtype.bytes()).saturating_mul(count);
         Entry {
@@ -74,6 +74,7 @@ pub(crate) fn inputs(numbers: &Symbols) -> Vec<Entry> {
     let tokens = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::S)]);
     vec![
         fixed(&tensors::BUFFER, "rotary_emb", half, Dtype::Fp32, 2),
-        fixed(&tensors::INPUT, "", tokens, Dtype::Int64, 2),
+        // Ids and labels, and which of them are padding.
+        fixed(&tensors::INPUT, "", tokens, Dtype::Int64, if padding { 3 } else { 2 }),
     ]
 }

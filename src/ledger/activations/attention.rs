@@ -28,16 +28,16 @@ const SCORES: Shape = Shape::new(&[B, A, S, S]);
 pub(super) const ROTARY: Shape = Shape::new(&[S, D]);
 
 impl Attention {
-    /// Whether its window needs a mask: transformers leaves it out while every token is inside.
-    fn masked(&self, numbers: &Symbols) -> bool {
-        self.window.is_some_and(|window| numbers.get(Symbol::S) >= window)
+    /// Whether it needs a mask: for padding, or for a window that some token is outside of.
+    fn masked(&self, numbers: &Symbols, padding: bool) -> bool {
+        padding || self.window.is_some_and(|window| numbers.get(Symbol::S) >= window)
     }
 }
 
 impl Body {
     /// Whether a fused kernel needs a mask for it.
-    pub(crate) fn masked(&self, numbers: &Symbols) -> bool {
-        matches!(self, Self::Attention(attention) if attention.masked(numbers))
+    pub(crate) fn masked(&self, numbers: &Symbols, padding: bool) -> bool {
+        matches!(self, Self::Attention(attention) if attention.masked(numbers, padding))
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: Attention, run: Run)
 
     tape.enter("self_attn", Group::Attention);
     let low = run.compute.matmul;
-    let masked = attention.masked(tape.numbers());
+    let masked = attention.masked(tape.numbers(), run.padding);
     let out = match run.kernel {
         Kernel::Eager => eager(tape, [rotated_q, rotated_k, v], low, attention.dropout),
         Kernel::Flash if low != Dtype::Fp32 => fused(tape, [rotated_q, rotated_k, v], low, Fused::Flash),

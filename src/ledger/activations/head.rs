@@ -16,8 +16,9 @@ const PADDED_LABELS: Shape = Shape::new(&[B, Dim::Plus(Symbol::S, 1)]);
 pub(crate) enum Mask {
     /// Numbers that eager attention adds to the scores.
     Added,
-    /// Which token sees which: fused kernels make numbers of it, layer by layer.
-    Chosen,
+    /// Which token sees which: fused kernels make numbers of it, layer by layer. One for all sequences, or (padding)
+    /// one for each.
+    Chosen { each: bool },
 }
 
 /// The embedding: keeps nothing (its input are the token ids).
@@ -39,8 +40,9 @@ pub(crate) fn prologue(tape: &mut Tape, compute: Compute, mask: Option<Mask>, ta
         Some(Mask::Added) => {
             tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, Role::Working);
         }
-        Some(Mask::Chosen) => {
-            tape.lasting(&tensors::BOOL_MASK, Shape::new(&[S, S]), Dtype::Bool, Role::Working);
+        Some(Mask::Chosen { each }) => {
+            let shape = if each { Shape::new(&[B, S, S]) } else { Shape::new(&[S, S]) };
+            tape.lasting(&tensors::BOOL_MASK, shape, Dtype::Bool, Role::Working);
         }
         None => {}
     }
@@ -48,7 +50,7 @@ pub(crate) fn prologue(tape: &mut Tape, compute: Compute, mask: Option<Mask>, ta
 
 /// Final norm, output embedding and cross entropy (transformers, `ForCausalLMLoss`): logits are cast to fp32, and
 /// the log-softmax over the vocabulary is kept.
-pub(crate) fn loss(tape: &mut Tape, x: Var, compute: Compute, tied: bool) -> Var {
+pub(crate) fn loss(tape: &mut Tape, x: Var, compute: Compute, (tied, keep_logits): (bool, bool)) -> Var {
     let hidden = norm::rms_norm(tape, x, weights::FINAL_NORM);
     tape.drop(x);
     tape.enter("lm_head", Group::LmHead);
@@ -76,8 +78,12 @@ pub(crate) fn loss(tape: &mut Tape, x: Var, compute: Compute, tied: bool) -> Var
     if !single {
         tape.drop(shifted);
     }
-    for done in [log_probabilities, labels, logits, hidden] {
+    for done in [log_probabilities, labels, hidden] {
         tape.drop(done);
+    }
+    // A program that looks at the output later holds the logits until then.
+    if !keep_logits {
+        tape.drop(logits);
     }
     loss
 }

@@ -35,6 +35,8 @@ impl Compute {
 pub(crate) struct Run {
     pub(crate) compute: Compute,
     pub(crate) kernel: Kernel,
+    /// The batch has a padding mask, so every attention has a mask.
+    pub(crate) padding: bool,
 }
 
 pub(crate) const B: Dim = Dim::Sym(Symbol::B);
