@@ -32,7 +32,7 @@ fn typed(kind: Kind) -> BoxedStrategy<String> {
         }
         Kind::Text => prop_oneof!["[a-z_,.]{1,20}", "[^\\p{C}]{1,40}"].boxed(),
         Kind::Object => {
-            ("[a-z_]{1,8}", any::<u32>()).prop_map(|(key, n)| format!(r#"{{"{key}":{{"n":{n}}}}}"#)).boxed()
+            ("x_[a-z]{1,8}", any::<u32>()).prop_map(|(key, n)| format!(r#"{{"{key}":{{"n":{n}}}}}"#)).boxed()
         }
         Kind::Any => prop_oneof!["[a-z]{1,8}", "[0-9]{1,6}", "\\[[0-9]{1,4}\\]", "\"[0-9]\"", "null"].boxed(),
     }

@@ -78,7 +78,8 @@ impl Check {
     /// and the model itself is refused.
     fn heads(&mut self) {
         let Some(base) = self.config.base() else { return };
-        for field in ["num_key_value_heads", "num_attention_heads", "hidden_size"] {
+        let kv = "num_key_value_heads";
+        for field in [kv, "num_attention_heads", "hidden_size", kv] {
             let (Some(hidden), Some(heads)) = (self.config.size(HIDDEN), self.config.size(HEADS)) else {
                 return;
             };
@@ -90,7 +91,7 @@ impl Check {
             } else {
                 return;
             };
-            if rule == words::HEADS_DIVIDE && field == "num_key_value_heads" {
+            if rule == words::HEADS_DIVIDE && field == kv {
                 continue;
             }
             if let Some(value) = self.config.architecture.remove(field) {
@@ -115,10 +116,6 @@ impl Check {
         if self.config.pp > layers {
             self.replace(Key::Pp, words::MORE_THAN_LAYERS, values(), layers.to_string());
         }
-        // Megatron may count embedding and loss as two more layers.
-        if self.config.pp.saturating_mul(self.config.vpp) > layers + 2 && self.config.pp > 1 {
-            self.replace(Key::Vpp, words::MORE_STAGES_THAN_LAYERS, values(), "1");
-        }
     }
 
     fn parallel(&mut self) {
@@ -136,12 +133,6 @@ impl Check {
                 self.replace(Key::Tp, words::TP_DIVIDES_KV, values, gcd(kv_heads, tp).to_string());
             }
         }
-        if self.config.sp && self.config.tp == 1 {
-            self.replace(Key::Sp, words::SP_NEEDS_TP, Vec::new(), "false");
-        }
-        if self.config.vpp > 1 && self.config.pp == 1 {
-            self.replace(Key::Vpp, words::VPP_NEEDS_PP, Vec::new(), "1");
-        }
         let experts = self.config.size(EXPERTS);
         for key in [Key::Ep, Key::Etp] {
             let degree = if key == Key::Ep { self.config.ep } else { self.config.etp };
@@ -155,13 +146,29 @@ impl Check {
             }
         }
         self.ranks();
+        self.within();
+    }
+
+    /// What needs a group that the degrees, as they are now, may not have.
+    fn within(&mut self) {
+        if self.config.sp && self.config.tp == 1 {
+            self.replace(Key::Sp, words::SP_NEEDS_TP, Vec::new(), "false");
+        }
+        if self.config.vpp > 1 && self.config.pp == 1 {
+            self.replace(Key::Vpp, words::VPP_NEEDS_PP, Vec::new(), "1");
+        }
+        let Some(layers) = self.config.size(LAYERS) else { return };
+        // Megatron may count embedding and loss as two more layers.
+        if self.config.pp.saturating_mul(self.config.vpp) > layers + 2 && self.config.pp > 1 {
+            self.replace(Key::Vpp, words::MORE_STAGES_THAN_LAYERS, vec![("layers", layers.to_string())], "1");
+        }
     }
 
     /// The job's GPUs are whole groups: of `tp·pp·cp` ranks, and for experts of `etp·ep·pp`.
     fn ranks(&mut self) {
         let Config { tp, pp, cp, ep, etp, gpus, .. } = self.config;
-        let dense = tp.saturating_mul(pp).saturating_mul(cp);
-        let experts = etp.saturating_mul(ep).saturating_mul(pp);
+        let dense = tp.saturating_mul(pp).saturating_mul(cp).max(1);
+        let experts = etp.saturating_mul(ep).saturating_mul(pp).max(1);
         let both = dense.saturating_mul(experts / gcd(dense, experts));
         let used = gpus.div_ceil(both).saturating_mul(both);
         let values = vec![

@@ -116,16 +116,13 @@ impl Config {
 
 /// Query and fragment of a URL, in the order in which they are read; bare pairs are a fragment.
 fn parts(link: &str) -> [&str; 2] {
-    let (before, fragment) = match link.split_once('#') {
-        Some((before, fragment)) => (before, Some(fragment)),
-        None => (link, None),
-    };
-    let bare = |path: &str| fragment.is_none() && !path.contains("://") && path.contains('=');
-    match before.split_once('?') {
-        Some((path, query)) if !bare(path) => [query, fragment.unwrap_or_default()],
-        _ if fragment.is_none() && !before.contains("://") => ["", before],
-        _ => ["", fragment.unwrap_or_default()],
+    let start = link.find(['=', '?', '#']).unwrap_or(link.len());
+    let bare = !link[start..].starts_with(['?', '#']) && !link[..start].contains("://");
+    if bare {
+        return ["", link];
     }
+    let (before, fragment) = link.split_once('#').unwrap_or((link, ""));
+    [before.split_once('?').map_or("", |(_, query)| query), fragment]
 }
 
 /// A `+` stays a plus: people write `1e+9`, and nothing here has spaces. What is no UTF-8 stays as it is written.
