@@ -145,14 +145,17 @@ pub(super) fn nearest(
     }
     let word = word.to_ascii_lowercase();
     let far = (word.len() / 3).max(2);
-    let mut found: Vec<(usize, &str)> = candidates
-        .filter_map(|candidate| {
-            // Somebody who writes `a100` means one of the ids that contain it.
-            let contains = word.len() >= 3 && candidate.contains(&word);
-            let distance = if contains { 1 } else { strsim::levenshtein(&word, candidate) };
-            (distance <= far).then_some((distance, candidate))
-        })
-        .collect();
-    found.sort_by_key(|(distance, _)| *distance);
-    found.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+    // The few best, in order, the earlier first among equals; a sort would be more code than all of this.
+    let mut found: Vec<(usize, &'static str)> = Vec::new();
+    for candidate in candidates {
+        // Somebody who writes `a100` means one of the ids that contain it.
+        let contains = word.len() >= 3 && candidate.contains(&word);
+        let distance = if contains { 1 } else { strsim::levenshtein(&word, candidate) };
+        let place = found.iter().position(|(other, _)| *other > distance).unwrap_or(found.len());
+        if distance <= far && place < most {
+            found.insert(place, (distance, candidate));
+            found.truncate(most);
+        }
+    }
+    found.into_iter().map(|(_, candidate)| candidate).collect()
 }
