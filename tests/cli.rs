@@ -184,6 +184,25 @@ fn csv_has_a_row_for_every_tensor() {
 }
 
 #[test]
+fn figures_are_svg_documents_each_its_own() {
+    let mut seen = vec![];
+    for figure in ["bar", "timeline", "batch", "seq"] {
+        let output = run(&["--figure", figure]);
+        assert_eq!((status(&output), err(&output)), (0, ""));
+        assert!(out(&output).starts_with("<svg") && out(&output).trim_end().ends_with("</svg>"), "{figure}");
+        seen.push(out(&output).to_owned());
+    }
+    assert_eq!(out(&run(&["--format", "svg"])), seen[0]);
+    let dark = run(&["theme=dark", "--format=svg", "--figure=bar", "--lang=zh"]);
+    seen.push(out(&dark).to_owned());
+    assert!(seen[4].contains("优化器状态"));
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 5);
+    assert!(out(&run(&["--figure", "bar", "--format", "csv"])).starts_with("name,"));
+}
+
+#[test]
 fn must_fit_answers_with_its_status() {
     let small = "model=llama-3.2-1b&precision=bf16&optimizer=sgd&seq=512";
     let output = run(&[small, "--must-fit"]);
@@ -320,7 +339,9 @@ fn help_names_every_option_and_key_in_both_languages() {
         assert_eq!((status(&output), err(&output)), (0, ""));
         let help = out(&output);
         assert!(help.contains(usage), "{help}");
-        for option in ["--json", "--json-lines", "--format", "--lang", "--units", "--must-fit", "--version"] {
+        for option in
+            ["--json", "--json-lines", "--format", "--figure", "--lang", "--units", "--must-fit", "--version"]
+        {
             assert!(help.contains(option), "{option}");
         }
         for key in trainmem::config::Key::ALL {

@@ -71,13 +71,44 @@ fn table(lang: Lang) -> String {
     out
 }
 
+/// The settings under their frameworks' names, by whether they have their effect.
+fn advanced(lang: Lang) -> String {
+    let (yes, not_yet) = match lang {
+        Lang::En => ("In the figures", "Not yet"),
+        Lang::Zh => ("已计入", "暂未计入"),
+    };
+    let list = |in_figures: bool| {
+        let keys = Key::ALL.iter().filter(|key| key.section() == Section::Advanced);
+        let keys = keys.filter(|key| (key.effect() != Effect::NotYet) == in_figures);
+        keys.map(|key| format!("`{}`", key.word())).collect::<Vec<_>>().join(", ")
+    };
+    format!("- {yes}: {}\n- {not_yet}: {}\n", list(true), list(false))
+}
+
+/// `text` with what stands between the marks of this name replaced.
+fn between(text: &str, mark: &str, new: &str) -> String {
+    let (open, close) = (format!("<!-- {mark} -->\n"), format!("<!-- /{mark} -->"));
+    let (before, rest) = text.split_once(&open).unwrap();
+    let (_, after) = rest.split_once(&close).unwrap();
+    format!("{before}{open}{new}{close}{after}")
+}
+
+#[test]
+fn the_number_of_exact_cases_is_the_tests() {
+    let oracle = text("tests/oracle.rs");
+    let (_, rest) = oracle.split_once("assert_eq!(cases.len(), ").unwrap();
+    let (number, _) = rest.split_once(',').unwrap();
+    for (name, _) in READMES {
+        assert!(text(name).contains(&format!(" {number} ")), "{name} should say {number}");
+    }
+}
+
 #[test]
 fn the_table_of_keys_is_the_program_s() {
     for (name, lang) in READMES {
         let found = text(name);
-        let (before, rest) = found.split_once("<!-- keys -->\n").unwrap();
-        let (_, after) = rest.split_once("<!-- /keys -->").unwrap();
-        expect(name, &found, &format!("{before}<!-- keys -->\n{}<!-- /keys -->{after}", table(lang)));
+        let written = between(&between(&found, "keys", &table(lang)), "advanced", &advanced(lang));
+        expect(name, &found, &written);
     }
 }
 
@@ -125,6 +156,17 @@ fn what_the_program_is_said_to_print_is_what_it_prints() {
         expected.push_str(rest);
         assert!(blocks > 0);
         expect(name, &found, &expected);
+    }
+}
+
+#[test]
+fn the_pictures_are_the_program_s() {
+    for (picture, (readme, lang)) in ["docs/figure.svg", "docs/figure.zh-CN.svg"].into_iter().zip(READMES) {
+        let readme = text(readme);
+        assert!(readme.contains(&format!("({picture})")));
+        let command = readme.lines().find(|line| line.starts_with("$ trainmem ")).unwrap();
+        let drawn = printed(&format!("{command} --figure bar"), lang);
+        expect(picture, &std::fs::read_to_string(path(picture)).unwrap_or_default(), &drawn);
     }
 }
 

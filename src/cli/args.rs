@@ -2,6 +2,7 @@
 
 use crate::config::{Key, Units};
 use crate::text::{Lang, Text, cli as text, config as words};
+use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,10 +16,12 @@ pub(super) struct Args {
     pub(super) config: Vec<String>,
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     pub(super) json: Option<PathBuf>,
-    #[arg(long, conflicts_with_all = ["config", "json", "format", "must_fit", "units"])]
+    #[arg(long, conflicts_with_all = ["config", "json", "format", "figure", "must_fit", "units"])]
     pub(super) json_lines: bool,
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
+    #[arg(long, value_enum, default_value_t = Figure::Bar)]
+    pub(super) figure: Figure,
     #[arg(long, value_parser = lang)]
     pub(super) lang: Option<Lang>,
     #[arg(long, value_parser = units)]
@@ -38,12 +41,24 @@ pub(super) enum Format {
     Json,
     Csv,
     Markdown,
+    Svg,
+}
+
+/// `--figure`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Figure {
+    Bar,
+    Timeline,
+    /// Memory over the micro-batch.
+    Batch,
+    /// Memory over the sequence.
+    Seq,
 }
 
 impl Format {
     /// Read by people, so in the language of their system; the others stay the same everywhere.
     pub(super) const fn is_for_people(self) -> bool {
-        matches!(self, Self::Table | Self::Markdown)
+        matches!(self, Self::Table | Self::Markdown | Self::Svg)
     }
 }
 
@@ -51,17 +66,22 @@ impl Args {
     /// Reads the process's arguments; prints help, version or a usage error and ends the process where one is due.
     pub(super) fn read() -> Self {
         let matches = command(help_lang()).get_matches();
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        // Whoever names a figure wants it drawn.
+        let named = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let format = if named("figure") && !named("format") { Format::Svg } else { args.format };
+        Self { format, ..args }
     }
 }
 
 /// The arguments with their help in one language.
 fn command(in_lang: Lang) -> clap::Command {
-    let helps: [(&str, Text); 9] = [
+    let helps: [(&str, Text); 10] = [
         ("config", text::HELP_CONFIG),
         ("json", text::HELP_JSON),
         ("json_lines", text::HELP_JSON_LINES),
         ("format", text::HELP_FORMAT),
+        ("figure", text::HELP_FIGURE),
         ("lang", text::HELP_LANG),
         ("units", text::HELP_UNITS),
         ("must_fit", text::HELP_MUST_FIT),

@@ -1,6 +1,7 @@
 //! The native command line: one configuration in, one report out; or one per line.
 
 mod args;
+mod figure;
 mod lines;
 
 use crate::config::{Config, Problem, ProblemKind, Read, Units};
@@ -73,7 +74,7 @@ fn one(args: &Args) -> io::Result<u8> {
     }
 
     let lang = if args.format.is_for_people() { lang } else { asked.unwrap_or_default() };
-    let printed = print(args.format, &config, &answer, lang, units);
+    let printed = print(args, &config, &answer, lang, units);
     let mut out = io::stdout().lock();
     match out.write_all(printed.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
@@ -137,11 +138,12 @@ fn say(kind: Text, message: &str, lang: Lang) {
     let _ = writeln!(io::stderr(), "{}", kind.fill(lang, &[("message", &message)]));
 }
 
-fn print(format: Format, config: &Config, answer: &Estimate, lang: Lang, units: Units) -> String {
-    match format {
+fn print(args: &Args, config: &Config, answer: &Estimate, lang: Lang, units: Units) -> String {
+    match args.format {
         Format::Table => report::table(config, answer, lang, units),
         Format::Json => report::json(answer, lang),
         Format::Csv => report::csv(answer, lang),
         Format::Markdown => report::markdown(config, answer, lang, units),
+        Format::Svg => figure::svg(args.figure, config, answer, lang, units),
     }
 }

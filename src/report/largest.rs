@@ -82,7 +82,7 @@ impl Line<'_> {
 fn braces(names: &[String]) -> String {
     let shortest = names.iter().map(String::len).min().unwrap_or(0);
     let same = |at: &dyn Fn(&str) -> Option<u8>| names.iter().all(|name| at(name) == at(&names[0]));
-    let prefix = (0..shortest).take_while(|&i| same(&|name| name.bytes().nth(i))).count();
+    let prefix = (0..shortest).take_while(|&i| same(&|name| name.as_bytes().get(i).copied())).count();
     let suffix = (0..shortest - prefix).take_while(|&i| same(&|name| name.bytes().rev().nth(i))).count();
     let middle: Vec<&str> = names.iter().filter_map(|name| name.get(prefix..name.len() - suffix)).collect();
     let (first, last) = (&names[0][..prefix], &names[0][names[0].len() - suffix..]);

@@ -49,6 +49,11 @@ pub const HELP_JSON_LINES: Text = Text::new(
 );
 /// Help of `--format`.
 pub const HELP_FORMAT: Text = Text::new("What to print", "输出格式");
+/// Help of `--figure`.
+pub const HELP_FIGURE: Text = Text::new(
+    "Which figure --format svg draws: the blocks, one training step, memory over batch or over sequence",
+    "--format svg 画哪张图：各块、一个训练步、显存随 batch 或随序列长度的变化",
+);
 /// Help of `--lang`.
 pub const HELP_LANG: Text = Text::new(
     "Language of what is printed [default: the configuration's, else the locale's]",
