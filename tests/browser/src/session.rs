@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use crate::{Page, Result, Site, pictures};
 
 /// Quiet, without a window, and without a word to anybody outside.
-const FLAGS: [&str; 10] = [
+const FLAGS: [&str; 11] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -23,6 +23,7 @@ const FLAGS: [&str; 10] = [
     "--disable-component-update",
     "--disable-sync",
     "--hide-scrollbars",
+    "--window-size=1280,900",
 ];
 
 /// A running browser and the page's server.

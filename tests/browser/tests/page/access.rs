@@ -47,7 +47,7 @@ fn the_keyboard_reaches_every_control() {
         let reached = "(e => e === document.body ? '' : (e.dataset.key ?? e.dataset.action ?? e.id ?? ''))(document.activeElement)";
         let ring = "(e => { const s = getComputedStyle(e); return s.outlineStyle !== 'none' || s.boxShadow !== 'none'; })(document.activeElement)";
         let mut seen = Vec::new();
-        for _ in 0..200 {
+        for _ in 0..800 {
             page.driver.action_chain().send_keys(Key::Tab).perform().await?;
             if page.eval("document.activeElement === document.body").await? == true {
                 break;
