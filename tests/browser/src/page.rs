@@ -51,10 +51,20 @@ impl Page {
     /// # Errors
     /// When no headline appears.
     pub async fn open(&self, query_and_fragment: &str) -> Result {
+        self.visit(query_and_fragment).await?;
+        self.ready().await
+    }
+
+    /// As [`Page::open`], for links to which there may be no answer: waits for the headline, whatever it says.
+    ///
+    /// # Errors
+    /// When no headline appears.
+    pub async fn visit(&self, query_and_fragment: &str) -> Result {
         // A change of the fragment alone is no new visit: leave first.
         self.driver.goto("about:blank").await?;
         self.driver.goto(format!("{}{query_and_fragment}", self.url)).await?;
-        self.ready().await
+        self.element("#headline").await?;
+        Ok(())
     }
 
     /// Waits until the page shows an answer.
