@@ -4,8 +4,10 @@
 //! parameter counts of built models.
 
 use super::fields::Fields;
-use super::{Architecture, Attention, Body, GatedMlp, Layer, Sublayer, weights};
-use crate::ledger::{Symbol, Symbols};
+use super::{
+    Architecture, Attention, Body, GateUp, GatedMlp, Layer, Linear, Norm, Qkv, Softmax, Sublayer, weights,
+};
+use crate::ledger::{Dim, Symbol, Symbols};
 use crate::text::architecture as words;
 
 /// Where a bias or a switch comes from.
@@ -127,18 +129,26 @@ impl Family {
         ] {
             symbols.set(symbol, value);
         }
+        let (qkv_bias, out_bias) = (self.qkv_bias.read(fields), self.out_bias.read(fields));
+        let mlp_bias = self.mlp_bias.read(fields);
         let full = Attention {
-            qkv_bias: self.qkv_bias.read(fields),
-            out_bias: self.out_bias.read(fields),
-            qk_norm: self.qk_norm,
+            qkv: Qkv::Separate(weights::QKV.map(|names| Linear::new(names, qkv_bias))),
+            out: Linear::new(weights::O_PROJ, out_bias),
+            qk_norm: self.qk_norm.then(|| weights::QK_NORM.map(Norm::rms)),
+            rotary: true,
             window: None,
             dropout: dropout.unwrap_or_else(|| fields.probability("attention_dropout")),
+            softmax: Softmax::Fp32,
+            soft_cap: false,
         };
-        let mlp = GatedMlp { bias: self.mlp_bias.read(fields) };
+        let [gate, up, down] = weights::MLP.map(|names| Linear::new(names, mlp_bias));
+        let width = Dim::Sym(Symbol::F);
+        let mlp = GatedMlp { width, gate_up: GateUp::Separate([gate, up]), down };
         let (windows, order) = self.windows(fields, layers);
-        let kinds = windows.into_iter().map(|window| layer(Attention { window, ..full }, mlp)).collect();
+        let kinds = windows.into_iter().map(|window| layer(&Attention { window, ..full }, &mlp)).collect();
         let tied = fields.flag("tie_word_embeddings", false);
-        Some(Architecture { model_type: self.model_type.to_owned(), symbols, kinds, order, tied })
+        let final_norm = Norm::rms(weights::FINAL_NORM);
+        Some(Architecture { model_type: self.model_type.to_owned(), symbols, kinds, order, final_norm, tied })
     }
 
     /// The distinct windows, and which of them each layer has.
@@ -170,11 +180,11 @@ impl Family {
     }
 }
 
-fn layer(attention: Attention, mlp: GatedMlp) -> Layer {
+fn layer(attention: &Attention, mlp: &GatedMlp) -> Layer {
     Layer {
         sublayers: vec![
-            Sublayer { norm: weights::INPUT_NORM, body: Body::Attention(attention) },
-            Sublayer { norm: weights::POST_ATTENTION_NORM, body: Body::GatedMlp(mlp) },
+            Sublayer::pre_norm(Norm::rms(weights::INPUT_NORM), Body::Attention(*attention)),
+            Sublayer::pre_norm(Norm::rms(weights::POST_ATTENTION_NORM), Body::GatedMlp(*mlp)),
         ],
     }
 }

@@ -4,9 +4,11 @@
 
 mod families;
 mod fields;
+mod modules;
 pub mod weights;
 
 pub use families::{FAMILIES, Family};
+pub use modules::*;
 pub use weights::{Param, Weight};
 
 use crate::config::{Config, DEFAULT_MODEL, Problem, ProblemKind, preset};
@@ -26,55 +28,10 @@ pub struct Architecture {
     pub kinds: Vec<Layer>,
     /// For each layer from the first to the last, its index in `kinds`.
     pub order: Vec<u8>,
+    /// The norm after the last layer.
+    pub final_norm: Norm,
     /// The output embedding is the input embedding.
     pub tied: bool,
-}
-
-/// One layer: sublayers in order, each `x + body(norm(x))`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Layer {
-    /// In the order of their forward.
-    pub sublayers: Vec<Sublayer>,
-}
-
-/// A norm, what it feeds, and the residual addition.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sublayer {
-    /// The weight of the norm before it.
-    pub norm: Param,
-    /// What is added to the residual stream.
-    pub body: Body,
-}
-
-/// What a sublayer computes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Body {
-    /// Self attention with rotary positions.
-    Attention(Attention),
-    /// Gated feed-forward.
-    GatedMlp(GatedMlp),
-}
-
-/// Self attention over `a` query heads and `k` key/value heads of `d`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Attention {
-    /// q, k and v projections have a bias.
-    pub qkv_bias: bool,
-    /// The output projection has a bias.
-    pub out_bias: bool,
-    /// RMS norms over each head of q and k.
-    pub qk_norm: bool,
-    /// Tokens that a query sees (`None`: all before it).
-    pub window: Option<u64>,
-    /// Dropout probability of the attention weights.
-    pub dropout: f64,
-}
-
-/// `down(act(gate(x)) · up(x))`, all of width `f`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GatedMlp {
-    /// The three projections have a bias.
-    pub bias: bool,
 }
 
 impl Architecture {

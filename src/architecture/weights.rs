@@ -1,6 +1,6 @@
 //! The parameter tensors of a model.
 
-use super::{Architecture, Body};
+use super::Architecture;
 use crate::ledger::{Dim, Group, Shape, Symbol};
 
 /// One parameter tensor of a module.
@@ -91,37 +91,6 @@ pub const INPUT_NORM: Param = Param::new("input_layernorm.weight", Group::Norm, 
 /// The norm before the feed-forward.
 pub const POST_ATTENTION_NORM: Param = Param::new("post_attention_layernorm.weight", Group::Norm, &[H]);
 
-impl Body {
-    /// Calls `each` with every parameter of this body.
-    pub fn params(&self, mut each: impl FnMut(Param)) {
-        match self {
-            Self::Attention(attention) => {
-                for (weight, bias) in QKV {
-                    each(weight);
-                    if attention.qkv_bias {
-                        each(bias);
-                    }
-                }
-                each(O_PROJ.0);
-                if attention.out_bias {
-                    each(O_PROJ.1);
-                }
-                if attention.qk_norm {
-                    QK_NORM.into_iter().for_each(each);
-                }
-            }
-            Self::GatedMlp(mlp) => {
-                for (weight, bias) in MLP {
-                    each(weight);
-                    if mlp.bias {
-                        each(bias);
-                    }
-                }
-            }
-        }
-    }
-}
-
 impl Architecture {
     /// Every parameter tensor, each shared tensor once.
     pub fn weights(&self) -> Vec<Weight> {
@@ -133,12 +102,9 @@ impl Architecture {
                     Some(weight) => weight.count += count,
                     None => all.push(Weight { param, count }),
                 };
-            for sublayer in &kind.sublayers {
-                add(sublayer.norm);
-                sublayer.body.params(&mut add);
-            }
+            kind.sublayers.iter().for_each(|sublayer| sublayer.params(&mut add));
         }
-        all.push(Weight { param: FINAL_NORM, count: 1 });
+        self.final_norm.params(&mut |param| all.push(Weight { param, count: 1 }));
         if !self.tied {
             all.push(Weight { param: LM_HEAD, count: 1 });
         }

@@ -134,7 +134,7 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
 
 /// The mask that the model makes before its layers run.
 fn mask(model: &Architecture, numbers: &Symbols, run: Run) -> Option<Mask> {
-    let mut bodies = model.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| sublayer.body);
+    let mut bodies = model.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
     match run.kernel {
         Kernel::Eager => Some(Mask::Added),
         Kernel::Flash => None,
@@ -150,7 +150,7 @@ fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Par
     let mut tape = Tape::new(numbers, stream, true);
     tape.enter("", Group::Residual);
     let x = tape.handed(STREAM, stream, true);
-    let loss = activations::loss(&mut tape, x, plan.run.compute, (model.tied, plan.keep_logits));
+    let loss = activations::loss(&mut tape, x, plan.run.compute, model, plan.keep_logits);
     // A tied head's gradient waits for the embedding's.
     if model.tied {
         tape.leave_waiting(weights::EMBED);

@@ -21,11 +21,50 @@ pub enum Symbol {
     F,
     /// Vocabulary.
     V,
+    /// Experts.
+    E,
+    /// Experts per token.
+    Top,
+    /// Expert width.
+    M,
+    /// Width of the shared experts together.
+    Shared,
+    /// Rank of the key/value latent.
+    R,
+    /// Rank of the query latent.
+    Rq,
+    /// Head dimension without positions (latent attention).
+    Dn,
+    /// Head dimension with rotary positions (latent attention).
+    Dr,
+    /// Head dimension of values (latent attention).
+    Dv,
+    /// LoRA rank.
+    Lora,
 }
 
 impl Symbol {
     /// Every symbol, with the letter shown.
-    pub const ALL: [Self; 8] = [Self::B, Self::S, Self::H, Self::A, Self::K, Self::D, Self::F, Self::V];
+    pub const ALL: [Self; 18] = [
+        Self::B,
+        Self::S,
+        Self::H,
+        Self::A,
+        Self::K,
+        Self::D,
+        Self::F,
+        Self::V,
+        Self::E,
+        Self::Top,
+        Self::M,
+        Self::Shared,
+        Self::R,
+        Self::Rq,
+        Self::Dn,
+        Self::Dr,
+        Self::Dv,
+        Self::Lora,
+    ];
 
     /// The letter of the formulas.
     pub const fn letter(self) -> &'static str {
@@ -38,6 +77,16 @@ impl Symbol {
             Self::D => "d",
             Self::F => "f",
             Self::V => "V",
+            Self::E => "E",
+            Self::Top => "K",
+            Self::M => "m",
+            Self::Shared => "fs",
+            Self::R => "r",
+            Self::Rq => "rq",
+            Self::Dn => "dn",
+            Self::Dr => "dr",
+            Self::Dv => "dv",
+            Self::Lora => "R",
         }
     }
 }

@@ -87,14 +87,17 @@ pub(crate) enum Back {
     Fresh,
     /// The same, with a scratch tensor of the output's size inside the operator.
     FreshWithScratch,
+    /// One of the views that a split gave: its gradient waits until the split's own backward joins all.
+    Join,
     /// Gradients are views of the incoming one (`cat`).
     Views,
     /// `x²`: the derivative is built from two more tensors of the input's size.
     Square,
     /// Gradients of the input and of the weight; the weight was cast when `cast` is set.
     Linear { weight: Param, bias: Option<Param>, cast: bool },
-    /// A product with a weight: its gradient is made at full size, then summed down to the weight's.
-    Scale { weight: Param },
+    /// A product with a weight: its gradient is made at full size, then summed down to the weight's; where the weight
+    /// was cast to the output's type (`cast`), its gradient is cast back.
+    Scale { weight: Param, cast: bool },
     /// Only a parameter's gradient (`embedding`).
     Weight(Param),
 }
@@ -140,6 +143,8 @@ pub(crate) struct Tape<'n> {
     awaited: Option<Id>,
     tied_in_place: bool,
     waits_for: Option<Param>,
+    /// Gradients of a split's views that wait for its backward.
+    parked: Vec<(Var, Id)>,
     tracked: bool,
     in_backward: bool,
     module: &'static str,
@@ -164,6 +169,7 @@ impl<'n> Tape<'n> {
             awaited: None,
             tied_in_place: false,
             waits_for: None,
+            parked: Vec::new(),
             tracked,
             in_backward: false,
             module: "",
@@ -228,6 +234,30 @@ impl<'n> Tape<'n> {
             self.storages[storage].holders += 1;
         }
         self.node(place, &[input], storage, shape, dtype, back)
+    }
+
+    /// Slices of one tensor: views; backward pads the gradient of each to the whole.
+    pub(crate) fn slices<const N: usize>(
+        &mut self,
+        operator: &'static str,
+        whole: Var,
+        parts: [Shape; N],
+    ) -> [Var; N] {
+        parts.map(|shape| self.view(operator, whole, shape, Back::Fresh))
+    }
+
+    /// One operator that splits a tensor: views; backward joins their gradients.
+    pub(crate) fn split<const N: usize>(
+        &mut self,
+        operator: &'static str,
+        whole: Var,
+        parts: [Shape; N],
+    ) -> [Var; N] {
+        let joined = self.vars[whole.0].shape;
+        let point = self.view(operator, whole, joined, Back::Fresh);
+        let views = parts.map(|shape| self.view(operator, point, shape, Back::Join));
+        self.drop(point);
+        views
     }
 
     fn node(
@@ -322,6 +352,11 @@ impl<'n> Tape<'n> {
         self.place(operator);
         let storage = self.alloc(&tensors::OUTPUT, shape, dtype, Role::Working);
         self.var(Some(storage), shape, dtype, false)
+    }
+
+    /// Element type of the weights.
+    pub(crate) const fn weight_dtype(&self) -> Dtype {
+        self.weight
     }
 
     /// The dtype of `weight · x`: fp32 weights promote.
@@ -421,6 +456,14 @@ impl<'n> Tape<'n> {
                     *slot = Some((input, gradient));
                 }
             }
+            Back::Join => {
+                let point = node.inputs[0].unwrap_or(node.output);
+                let gradient = self.hold(incoming);
+                match self.vars[point.0].pending {
+                    None => self.vars[point.0].pending = Some(gradient),
+                    Some(_) => self.parked.push((point, gradient)),
+                }
+            }
             Back::Views => {
                 for (slot, input) in made.iter_mut().zip(node.inputs) {
                     let Some(input) = input.filter(|input| self.vars[input.0].needs_grad) else { continue };
@@ -456,11 +499,16 @@ impl<'n> Tape<'n> {
                     }
                 }
             }
-            Back::Scale { weight } => {
+            Back::Scale { weight, cast } => {
                 let VarData { shape, dtype, .. } = self.vars[node.output.0];
                 let full = self.alloc(&tensors::GRADIENT, shape, dtype, Role::Working);
                 self.fresh(node, &mut made);
-                self.param_gradient(weight, dtype, gradients);
+                if cast {
+                    let id = self.alloc(&tensors::GRADIENT, weight.shape, dtype, Role::Working);
+                    low[0] = Some((weight, id));
+                } else {
+                    self.param_gradient(weight, dtype, gradients);
+                }
                 self.release(full);
             }
             Back::Weight(weight) => {
@@ -474,10 +522,14 @@ impl<'n> Tape<'n> {
             }
         }
         self.release(incoming);
+        let parked = std::mem::take(&mut self.parked);
+        for (point, gradient) in parked {
+            if point == node.output { self.release(gradient) } else { self.parked.push((point, gradient)) }
+        }
         node.saves.into_iter().flatten().for_each(|saved| self.release(saved));
         // The cast of a weight is an operator of its own: its backward runs once the linear's is over.
         for (param, id) in low.into_iter().flatten() {
-            self.param_gradient(param, Dtype::Fp32, gradients);
+            self.param_gradient(param, self.weight, gradients);
             self.release(id);
         }
         if let (Some(head), Some(own)) = (self.tied.take(), own) {

@@ -133,6 +133,26 @@ tensors! {
     why "The gradient of the norm's weight is the gradient times this." "归一化权重的梯度 = 输出梯度 × 它。",
     release "A fused RMSNorm recomputes it from the input; recomputation drops it." "融合的 RMSNorm 会从输入重新算出它；重计算可去掉它。";
 
+    NORM_FP32_NORMALISED, "fp32_normalised", "transformers/models/gemma3/modeling_gemma3.py",
+    name "normalised input in fp32" "fp32 的归一化结果",
+    why "Gemma multiplies by 1 + weight before it casts back, so the normalised input is kept in fp32." "Gemma 在转换回低精度之前乘以 1 + weight，因此归一化结果以 fp32 保留。",
+    release "A fused RMSNorm recomputes it from the input; recomputation drops it." "融合的 RMSNorm 会从输入重新算出它；重计算可去掉它。";
+
+    NORM_ONE_PLUS_WEIGHT, "one_plus_weight", "transformers/models/gemma3/modeling_gemma3.py",
+    name "1 + weight in fp32" "fp32 的 1 + weight",
+    why "The gradient of the normalised input is multiplied by it." "归一化结果的梯度要乘以它。",
+    release "Nothing needs to: one row." "无须释放：只有一行。";
+
+    NORM_MEAN, "mean", AUTOGRAD,
+    name "mean, one a token" "均值，每个词元一个",
+    why "Backward of the layer norm reads it." "层归一化的反向要读取它。",
+    release "Nothing needs to: one value a row." "无须释放：每行只有一个值。";
+
+    NORM_RSTD, "rstd", AUTOGRAD,
+    name "1/deviation, one a token" "1/标准差，每个词元一个",
+    why "Backward of the layer norm reads it." "层归一化的反向要读取它。",
+    release "Nothing needs to: one value a row." "无须释放：每行只有一个值。";
+
     QUERY, "query", AUTOGRAD,
     name "queries after rotary" "旋转位置编码后的 query",
     why "Backward of attention needs q, k and v." "注意力的反向需要 q、k、v。",
@@ -227,6 +247,31 @@ tensors! {
     name "act(gate) · up" "act(gate) · up",
     why "It is the input of the down projection, whose weight gradient reads it." "它是 down 投影的输入，权重梯度要读取它。",
     release "A fused SwiGLU recomputes it; recomputation drops it." "融合的 SwiGLU 会重算；重计算可去掉它。";
+
+    MLP_GATE_UP, "gate_up", AUTOGRAD,
+    name "gate and up in one tensor" "合并的 gate 与 up",
+    why "One projection makes both; the whole stays while the activation or the product needs a half." "一个投影同时产生两者；只要激活或乘积还需要其中一半，整体就会保留。",
+    release "A fused SwiGLU keeps it once and recomputes the rest; recomputation drops it." "融合的 SwiGLU 只保留它一份并重算其余；重计算可去掉它。";
+
+    MLP_PRE_ACT, "pre_act", AUTOGRAD,
+    name "input of the activation function" "激活函数的输入",
+    why "Backward of the activation function needs its input." "激活函数的反向需要其输入。",
+    release "Recomputation." "重计算。";
+
+    GELU_TANH, "tanh", "transformers/activations.py (NewGELUActivation)",
+    name "tanh inside gelu_new" "gelu_new 内部的 tanh",
+    why "gelu_new is written in Python operators, each of which keeps what it needs: tanh its output." "gelu_new 由多个 Python 算子组成，各自保留所需：tanh 保留其输出。",
+    release "A GELU kernel (gelu_pytorch_tanh) keeps only its input; recomputation drops it." "使用 GELU 内核（gelu_pytorch_tanh）只保留输入；重计算可去掉它。";
+
+    GELU_HALF, "half_x", "transformers/activations.py (NewGELUActivation)",
+    name "0.5 · x inside gelu_new" "gelu_new 内部的 0.5 · x",
+    why "gelu_new is written in Python operators: the last product keeps both factors." "gelu_new 由多个 Python 算子组成：最后的乘积保留两个因子。",
+    release "A GELU kernel (gelu_pytorch_tanh) keeps only its input; recomputation drops it." "使用 GELU 内核（gelu_pytorch_tanh）只保留输入；重计算可去掉它。";
+
+    GELU_SHIFTED, "one_plus_tanh", "transformers/activations.py (NewGELUActivation)",
+    name "1 + tanh inside gelu_new" "gelu_new 内部的 1 + tanh",
+    why "gelu_new is written in Python operators: the last product keeps both factors." "gelu_new 由多个 Python 算子组成：最后的乘积保留两个因子。",
+    release "A GELU kernel (gelu_pytorch_tanh) keeps only its input; recomputation drops it." "使用 GELU 内核（gelu_pytorch_tanh）只保留输入；重计算可去掉它。";
 
     LAYER_INPUT, "layer_input", "pytorch/torch/utils/checkpoint.py",
     name "layer input kept for recomputation" "为重计算保留的层输入",

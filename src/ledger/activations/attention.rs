@@ -2,9 +2,9 @@
 
 use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol, Symbols};
-use super::norm::rms_norm;
+use super::norm::norm;
 use super::{A, B, D, K, Run, S, STREAM, linear};
-use crate::architecture::{Attention, Body, weights};
+use crate::architecture::{Attention, Body, Qkv};
 use crate::text::tensors;
 
 /// Which code computes the attention core.
@@ -22,6 +22,8 @@ pub(crate) enum Kernel {
 const Q: Shape = Shape::new(&[B, S, A, D]);
 /// `[b, s, k·d]`
 const KV: Shape = Shape::new(&[B, S, K, D]);
+/// `[b, s, (a + 2k)·d]`
+const QKV: Shape = Shape::new(&[B, S, Dim::Lin(Symbol::A, 2, Symbol::K), D]);
 /// `[b, a, s, s]`
 const SCORES: Shape = Shape::new(&[B, A, S, S]);
 /// Rotary cosines or sines, for every layer.
@@ -42,47 +44,54 @@ impl Body {
 }
 
 #[expect(clippy::many_single_char_names, reason = "q, k and v are the field's names")]
-pub(super) fn attention(tape: &mut Tape, x: Var, attention: Attention, run: Run) -> Var {
-    let [q_proj, k_proj, v_proj] =
-        weights::QKV.map(|(weight, bias)| (weight, attention.qkv_bias.then_some(bias)));
-    let project = |tape: &mut Tape, name, param, shape| {
-        tape.enter(name, Group::Attention);
-        linear(tape, x, param, shape, run.compute, &tensors::LINEAR_INPUT)
+pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: Run) -> Var {
+    let [mut q, mut k, v] = match attention.qkv {
+        Qkv::Separate(three) => {
+            let shapes = [Q, KV, KV];
+            std::array::from_fn(|i| {
+                tape.enter(three[i].weight.module(), Group::Attention);
+                linear(tape, x, three[i], shapes[i], run.compute, &tensors::LINEAR_INPUT)
+            })
+        }
+        Qkv::Fused(one) => {
+            tape.enter(one.weight.module(), Group::Attention);
+            let all = linear(tape, x, one, QKV, run.compute, &tensors::LINEAR_INPUT);
+            let parts = tape.slices("slice", all, [Q, KV, KV]);
+            tape.drop(all);
+            parts
+        }
     };
-    let mut q = project(tape, "self_attn.q_proj", q_proj, Q);
-    if attention.qk_norm {
-        q = replace(tape, q, |tape, q| rms_norm(tape, q, weights::QK_NORM[0]));
+    if let Some([q_norm, k_norm]) = &attention.qk_norm {
+        q = replace(tape, q, |tape, q| norm(tape, q, q_norm));
+        k = replace(tape, k, |tape, k| norm(tape, k, k_norm));
     }
-    let mut k = project(tape, "self_attn.k_proj", k_proj, KV);
-    if attention.qk_norm {
-        k = replace(tape, k, |tape, k| rms_norm(tape, k, weights::QK_NORM[1]));
+    if attention.rotary {
+        tape.enter("self_attn.rotary", Group::Attention);
+        let table = run.compute.weight;
+        let (plain_q, plain_k) = (q, k);
+        q = rotate(tape, q, table);
+        k = rotate(tape, k, table);
+        tape.drop(plain_q);
+        tape.drop(plain_k);
     }
-    let v = project(tape, "self_attn.v_proj", v_proj, KV);
-
-    tape.enter("self_attn.rotary", Group::Attention);
-    let table = if run.compute.weight == Dtype::Fp32 { Dtype::Fp32 } else { run.compute.weight };
-    let rotated_q = rotate(tape, q, table);
-    let rotated_k = rotate(tape, k, table);
-    tape.drop(q);
-    tape.drop(k);
 
     tape.enter("self_attn", Group::Attention);
     let low = run.compute.matmul;
     let masked = attention.masked(tape.numbers(), run.padding);
-    let out = match run.kernel {
-        Kernel::Eager => eager(tape, [rotated_q, rotated_k, v], low, attention.dropout),
-        Kernel::Flash if low != Dtype::Fp32 => fused(tape, [rotated_q, rotated_k, v], low, Fused::Flash),
-        Kernel::Sdpa if low != Dtype::Fp32 && !masked && flash_takes(tape) => {
-            fused(tape, [rotated_q, rotated_k, v], low, Fused::Flash)
-        }
-        Kernel::Sdpa | Kernel::Flash => {
-            fused(tape, [rotated_q, rotated_k, v], low, Fused::Efficient { masked })
-        }
+    let flash = match run.kernel {
+        Kernel::Eager => None,
+        _ if low == Dtype::Fp32 => Some(false),
+        Kernel::Flash => Some(true),
+        Kernel::Sdpa => Some(!masked && flash_takes(tape)),
     };
-    tape.enter("self_attn.o_proj", Group::Attention);
-    let o_proj = (weights::O_PROJ.0, attention.out_bias.then_some(weights::O_PROJ.1));
-    let y = linear(tape, out, o_proj, STREAM, run.compute, &tensors::ATTENTION_OUTPUT);
-    for held in [out, rotated_q, rotated_k, v] {
+    let out = match flash {
+        None => eager(tape, [q, k, v], low, attention),
+        Some(true) => fused(tape, [q, k, v], low, Fused::Flash),
+        Some(false) => fused(tape, [q, k, v], low, Fused::Efficient { masked }),
+    };
+    tape.enter(attention.out.weight.module(), Group::Attention);
+    let y = linear(tape, out, attention.out, STREAM, run.compute, &tensors::ATTENTION_OUTPUT);
+    for held in [out, q, k, v] {
         tape.drop(held);
     }
     y
@@ -186,7 +195,7 @@ fn repeat(tape: &mut Tape, x: Var) -> Var {
 }
 
 /// Scores as tensors: `softmax(q·kᵀ, fp32)` and its 16-bit copy are kept, both `b·a·s²`.
-fn eager(tape: &mut Tape, qkv: [Var; 3], low: Dtype, dropout: f64) -> Var {
+fn eager(tape: &mut Tape, qkv: [Var; 3], low: Dtype, attention: &Attention) -> Var {
     let [q, k, v] = qkv;
     let k = repeat(tape, k);
     let v = repeat(tape, v);
@@ -214,7 +223,7 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], low: Dtype, dropout: f64) -> Var {
         tape.drop(masked);
         probabilities = cast;
     }
-    if dropout > 0.0 {
+    if attention.dropout > 0.0 {
         let dropped = tape.run("dropout", &[probabilities], SCORES, low, Back::Fresh);
         tape.save_new(&tensors::DROPOUT_MASK, SCORES, Dtype::Bool);
         tape.drop(probabilities);

@@ -4,7 +4,7 @@ use super::super::tape::{Back, Role, SCALAR, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::ROTARY;
 use super::{B, Compute, S, STREAM, linear, norm};
-use crate::architecture::weights;
+use crate::architecture::{Architecture, Linear, weights};
 use crate::text::tensors;
 
 const LOGITS: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::V)]);
@@ -50,12 +50,18 @@ pub(crate) fn prologue(tape: &mut Tape, compute: Compute, mask: Option<Mask>, ta
 
 /// Final norm, output embedding and cross entropy (transformers, `ForCausalLMLoss`): logits are cast to fp32, and
 /// the log-softmax over the vocabulary is kept.
-pub(crate) fn loss(tape: &mut Tape, x: Var, compute: Compute, (tied, keep_logits): (bool, bool)) -> Var {
-    let hidden = norm::rms_norm(tape, x, weights::FINAL_NORM);
+pub(crate) fn loss(
+    tape: &mut Tape,
+    x: Var,
+    compute: Compute,
+    model: &Architecture,
+    keep_logits: bool,
+) -> Var {
+    let hidden = norm::norm(tape, x, &model.final_norm);
     tape.drop(x);
     tape.enter("lm_head", Group::LmHead);
-    let weight = if tied { weights::EMBED } else { weights::LM_HEAD };
-    let logits = linear(tape, hidden, (weight, None), LOGITS, compute, &tensors::LINEAR_INPUT);
+    let weight = if model.tied { weights::EMBED } else { weights::LM_HEAD };
+    let logits = linear(tape, hidden, Linear { weight, bias: None }, LOGITS, compute, &tensors::LINEAR_INPUT);
     tape.enter("loss", Group::Loss);
     let wide = if compute.matmul == Dtype::Fp32 {
         logits

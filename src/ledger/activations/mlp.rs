@@ -1,34 +1,112 @@
 //! Gated feed-forward: `down(act(gate(x)) · up(x))`.
 
 use super::super::tape::{Back, Tape, Var};
-use super::super::{Dim, Group, Shape, Symbol};
+use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::{B, Compute, S, STREAM, linear};
-use crate::architecture::{GatedMlp, weights};
+use crate::architecture::{Activation, GateUp, GatedMlp, Linear, PlainMlp};
 use crate::text::tensors;
 
 /// `[b, s, f]`
 const WIDE: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::F)]);
 
 /// Kept: the input (once, or once a linear under autocast), gate, act(gate), up and their product.
-pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: GatedMlp, compute: Compute) -> Var {
-    let [gate_proj, up_proj, down_proj] =
-        weights::MLP.map(|(weight, bias)| (weight, mlp.bias.then_some(bias)));
+pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, compute: Compute) -> Var {
+    let [gate_proj, up_proj] = match mlp.gate_up {
+        GateUp::Separate(both) => both,
+        GateUp::Fused(one) => return fused_mlp(tape, x, one, mlp.down, compute),
+    };
+    let wide = Shape::new(&[B, S, mlp.width]);
     tape.enter("mlp.gate_proj", Group::Mlp);
-    let gate = linear(tape, x, gate_proj, WIDE, compute, &tensors::LINEAR_INPUT);
+    let gate = linear(tape, x, gate_proj, wide, compute, &tensors::LINEAR_INPUT);
     tape.enter("mlp.act_fn", Group::Mlp);
-    let active = tape.run("act", &[gate], WIDE, compute.matmul, Back::Fresh);
+    let active = tape.run("act", &[gate], wide, compute.matmul, Back::Fresh);
     tape.save(gate, &tensors::MLP_GATE);
     tape.drop(gate);
     tape.enter("mlp.up_proj", Group::Mlp);
-    let up = linear(tape, x, up_proj, WIDE, compute, &tensors::LINEAR_INPUT);
+    let up = linear(tape, x, up_proj, wide, compute, &tensors::LINEAR_INPUT);
     tape.enter("mlp", Group::Mlp);
-    let product = tape.run("mul", &[active, up], WIDE, compute.matmul, Back::Fresh);
+    let product = tape.run("mul", &[active, up], wide, compute.matmul, Back::Fresh);
     tape.save(active, &tensors::MLP_ACTIVE);
     tape.save(up, &tensors::MLP_UP);
     tape.drop(active);
     tape.drop(up);
     tape.enter("mlp.down_proj", Group::Mlp);
-    let out = linear(tape, product, down_proj, STREAM, compute, &tensors::MLP_PRODUCT);
+    let out = linear(tape, product, mlp.down, STREAM, compute, &tensors::MLP_PRODUCT);
     tape.drop(product);
+    out
+}
+
+/// The same with one input projection `[2f, h]` whose output is split: both halves stay while either is needed.
+fn fused_mlp(tape: &mut Tape, x: Var, gate_up: Linear, down: Linear, compute: Compute) -> Var {
+    const BOTH: Shape = Shape::new(&[B, S, Dim::Scale(2, Symbol::F)]);
+    tape.enter("mlp.gate_up_proj", Group::Mlp);
+    let both = linear(tape, x, gate_up, BOTH, compute, &tensors::LINEAR_INPUT);
+    let [gate, up] = tape.split("chunk", both, [WIDE; 2]);
+    tape.drop(both);
+    tape.enter("mlp.activation_fn", Group::Mlp);
+    let active = tape.run("act", &[gate], WIDE, compute.matmul, Back::Fresh);
+    tape.save(gate, &tensors::MLP_GATE_UP);
+    tape.enter("mlp", Group::Mlp);
+    let product = tape.run("mul", &[up, active], WIDE, compute.matmul, Back::Fresh);
+    tape.save(active, &tensors::MLP_ACTIVE);
+    tape.save(up, &tensors::MLP_GATE_UP);
+    for done in [active, gate, up] {
+        tape.drop(done);
+    }
+    tape.enter("mlp.down_proj", Group::Mlp);
+    let out = linear(tape, product, down, STREAM, compute, &tensors::MLP_PRODUCT);
+    tape.drop(product);
+    out
+}
+
+/// Without a gate: kept are the input, what the activation function keeps, and its output.
+pub(super) fn plain_mlp(tape: &mut Tape, x: Var, mlp: &PlainMlp, compute: Compute) -> Var {
+    tape.enter(mlp.up.weight.module(), Group::Mlp);
+    let wide = linear(tape, x, mlp.up, WIDE, compute, &tensors::LINEAR_INPUT);
+    tape.enter("mlp.act", Group::Mlp);
+    let active = match mlp.act {
+        Activation::Kernel => {
+            let active = tape.run("act", &[wide], WIDE, compute.matmul, Back::Fresh);
+            tape.save(wide, &tensors::MLP_PRE_ACT);
+            active
+        }
+        Activation::PythonGelu => python_gelu(tape, wide, compute),
+    };
+    tape.drop(wide);
+    tape.enter(mlp.down.weight.module(), Group::Mlp);
+    let out = linear(tape, active, mlp.down, STREAM, compute, &tensors::MLP_ACTIVE);
+    tape.drop(active);
+    out
+}
+
+/// `0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))`, operator by operator (transformers, `NewGELUActivation`).
+///
+/// Under autocast `pow` runs in fp32, and so does all that follows.
+fn python_gelu(tape: &mut Tape, x: Var, compute: Compute) -> Var {
+    let low = compute.matmul;
+    let wide = if compute.autocast() { Dtype::Fp32 } else { low };
+    let half = tape.run("mul 0.5", &[x], WIDE, low, Back::Fresh);
+    let base = if wide == low { x } else { tape.run("cast", &[x], WIDE, wide, Back::Through) };
+    let cube = tape.run("pow 3", &[base], WIDE, wide, Back::Square);
+    tape.save(base, &tensors::MLP_PRE_ACT);
+    if base != x {
+        tape.drop(base);
+    }
+    let scaled = tape.run("mul 0.044715", &[cube], WIDE, wide, Back::Fresh);
+    tape.drop(cube);
+    let sum = tape.run("add", &[x, scaled], WIDE, wide, Back::Through);
+    tape.drop(scaled);
+    let inner = tape.run("mul √(2/π)", &[sum], WIDE, wide, Back::Fresh);
+    tape.drop(sum);
+    let tanh = tape.run("tanh", &[inner], WIDE, wide, Back::Fresh);
+    tape.save(tanh, &tensors::GELU_TANH);
+    tape.drop(inner);
+    let shifted = tape.run("add 1", &[tanh], WIDE, wide, Back::Through);
+    tape.drop(tanh);
+    let out = tape.run("mul", &[half, shifted], WIDE, wide, Back::Fresh);
+    tape.save(half, &tensors::GELU_HALF);
+    tape.save(shifted, &tensors::GELU_SHIFTED);
+    tape.drop(half);
+    tape.drop(shifted);
     out
 }

@@ -11,7 +11,7 @@ pub(crate) use head::{Mask, embedding, loss, prologue};
 
 use super::tape::{Back, Tape, Var};
 use super::{Dim, Dtype, Shape, Symbol, Tensor};
-use crate::architecture::{Body, Layer, Param};
+use crate::architecture::{Body, Layer, Linear};
 use crate::text::tensors;
 
 /// In which element types the model computes.
@@ -51,12 +51,24 @@ pub(crate) const STREAM: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::H)]);
 pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: Run) -> Var {
     let mut stream = x;
     for sublayer in &layer.sublayers {
-        let normed = norm::rms_norm(tape, stream, sublayer.norm);
-        let added = match sublayer.body {
-            Body::Attention(attention) => attention::attention(tape, normed, attention, run),
-            Body::GatedMlp(mlp) => mlp::gated_mlp(tape, normed, mlp, run.compute),
+        let read = sublayer.before.as_ref().map(|before| norm::norm(tape, stream, before));
+        let input = read.unwrap_or(stream);
+        let mut added = match &sublayer.body {
+            Body::Attention(attention) => attention::attention(tape, input, attention, run),
+            Body::GatedMlp(mlp) => mlp::gated_mlp(tape, input, mlp, run.compute),
+            Body::PlainMlp(mlp) => mlp::plain_mlp(tape, input, mlp, run.compute),
+            // Only counted: nothing is known of what runs here.
+            Body::LatentAttention(_) | Body::Moe(_) | Body::Counted(_) => {
+                read.into_iter().for_each(|read| tape.drop(read));
+                continue;
+            }
         };
-        tape.drop(normed);
+        read.into_iter().for_each(|read| tape.drop(read));
+        if let Some(after) = &sublayer.after {
+            let normed = norm::norm(tape, added, after);
+            tape.drop(added);
+            added = normed;
+        }
         tape.enter("", super::Group::Residual);
         let sum = tape.run("residual add", &[stream, added], STREAM, run.compute.weight, Back::Through);
         tape.drop(added);
@@ -75,7 +87,7 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: Run) -> Var {
 pub(super) fn linear(
     tape: &mut Tape,
     x: Var,
-    (weight, bias): (Param, Option<Param>),
+    Linear { weight, bias }: Linear,
     out: Shape,
     compute: Compute,
     kept: &'static Tensor,

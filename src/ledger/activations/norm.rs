@@ -1,21 +1,25 @@
 //! RMS norms, as `LlamaRMSNorm` computes them (transformers, `modeling_llama.py`): in fp32, by Python operators.
 
 use super::super::tape::{Back, Tape, Var};
-use super::super::{Dim, Dtype};
-use crate::architecture::Param;
+use super::super::{Dim, Dtype, Tensor};
+use crate::architecture::{Norm, Normalisation, Param};
 use crate::text::tensors;
 
-/// `weight · (x / rms(x))` over the last axis.
-///
-/// Kept: x in fp32 (a copy when x is 16 bit), one value a row, and the normalised x in its own dtype.
-pub(super) fn rms_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
-    tape.enter(weight.module(), weight.group);
-    let (shape, dtype) = (tape.shape(x), tape.dtype(x));
-    let rows = shape.with_last(Dim::Const(1));
-    let low = dtype != Dtype::Fp32;
-    let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
+/// The norm that a layer has.
+pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm) -> Var {
+    tape.enter(norm.weight.module(), norm.weight.group);
+    match norm.kind {
+        Normalisation::Rms => rms_norm(tape, x, norm.weight),
+        Normalisation::GemmaRms => gemma_norm(tape, x, norm.weight),
+        Normalisation::T5Rms => t5_norm(tape, x, norm.weight),
+        Normalisation::Layer => layer_norm(tape, x, norm),
+    }
+}
 
-    let x32 = if low { tape.run("to fp32", &[x], shape, Dtype::Fp32, Back::Through) } else { x };
+/// `x²` averaged over the last axis, and its inverse root: `rows` values that backward reads.
+fn inverse_rms(tape: &mut Tape, x32: Var, kept: &'static Tensor) -> (Var, Var) {
+    let shape = tape.shape(x32);
+    let rows = shape.with_last(Dim::Const(1));
     let square = tape.run("pow", &[x32], shape, Dtype::Fp32, Back::Square);
     tape.save(x32, kept);
     let variance = tape.run("mean", &[square], rows, Dtype::Fp32, Back::Fresh);
@@ -24,19 +28,101 @@ pub(super) fn rms_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
     let scale = tape.run("rsqrt", &[shifted], rows, Dtype::Fp32, Back::Fresh);
     tape.save(scale, &tensors::NORM_RSQRT);
     tape.drop(shifted);
-    let mut normal = tape.run("mul", &[x32, scale], shape, Dtype::Fp32, Back::Fresh);
-    tape.save(x32, kept);
+    (variance, scale)
+}
+
+/// `x · (1/rms)`, both kept.
+fn normalise(tape: &mut Tape, x: Var, scale: Var, kept: &'static Tensor) -> Var {
+    let shape = tape.shape(x);
+    let normal = tape.run("mul", &[x, scale], shape, Dtype::Fp32, Back::Fresh);
+    tape.save(x, kept);
     tape.save(scale, &tensors::NORM_RSQRT);
     tape.drop(scale);
+    normal
+}
+
+/// `weight · (x / rms(x))` over the last axis.
+///
+/// Kept: x in fp32 (a copy when x is 16 bit), one value a row, and the normalised x in its own dtype.
+fn rms_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
+    let (shape, dtype) = (tape.shape(x), tape.dtype(x));
+    let low = dtype != Dtype::Fp32;
+    let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
+    let x32 = if low { tape.run("to fp32", &[x], shape, Dtype::Fp32, Back::Through) } else { x };
+    let (variance, scale) = inverse_rms(tape, x32, kept);
+    let mut normal = normalise(tape, x32, scale, kept);
     if low {
         tape.drop(x32);
         let cast = tape.run("cast", &[normal], shape, dtype, Back::Through);
         tape.drop(normal);
         normal = cast;
     }
-    let out = tape.run("scale", &[normal], shape, tape.promoted(dtype), Back::Scale { weight });
+    let out = tape.run("scale", &[normal], shape, tape.promoted(dtype), Back::Scale { weight, cast: false });
     tape.save(normal, &tensors::NORM_NORMALISED);
     tape.drop(normal);
     tape.drop(variance);
+    out
+}
+
+/// `x / rms(x) · (1 + weight)`, all in fp32, then cast back (transformers, `Gemma3RMSNorm`).
+///
+/// Kept: x in fp32, one value a row, the normalised x in fp32, and `1 + weight` in fp32.
+fn gemma_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
+    let (shape, dtype) = (tape.shape(x), tape.dtype(x));
+    let low = dtype != Dtype::Fp32;
+    let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
+    let x32 = if low { tape.run("to fp32", &[x], shape, Dtype::Fp32, Back::Through) } else { x };
+    let (variance, scale) = inverse_rms(tape, x32, kept);
+    tape.drop(variance);
+    let normal = normalise(tape, x32, scale, kept);
+    if low {
+        tape.drop(x32);
+    }
+    let cast = tape.weight_dtype() != Dtype::Fp32;
+    let out = tape.run("scale", &[normal], shape, Dtype::Fp32, Back::Scale { weight, cast });
+    tape.save_new(&tensors::NORM_ONE_PLUS_WEIGHT, weight.shape, Dtype::Fp32);
+    tape.save(normal, &tensors::NORM_FP32_NORMALISED);
+    tape.drop(normal);
+    if !low {
+        return out;
+    }
+    let back = tape.run("cast", &[out], shape, dtype, Back::Through);
+    tape.drop(out);
+    back
+}
+
+/// As T5 has it (transformers, `T5LayerNorm`): the 16-bit x is multiplied, so it is kept beside its fp32 copy.
+fn t5_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
+    let (shape, dtype) = (tape.shape(x), tape.dtype(x));
+    let low = dtype != Dtype::Fp32;
+    let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
+    let x32 = if low { tape.run("to fp32", &[x], shape, Dtype::Fp32, Back::Through) } else { x };
+    let (variance, scale) = inverse_rms(tape, x32, kept);
+    if low {
+        tape.drop(x32);
+    }
+    let mut normal = normalise(tape, x, scale, &tensors::NORM_INPUT);
+    if tape.weight_dtype() != Dtype::Fp32 {
+        let cast = tape.run("cast", &[normal], shape, dtype, Back::Through);
+        tape.drop(normal);
+        normal = cast;
+    }
+    let out = tape.run("scale", &[normal], shape, tape.promoted(dtype), Back::Scale { weight, cast: false });
+    tape.save(normal, &tensors::NORM_NORMALISED);
+    tape.drop(normal);
+    tape.drop(variance);
+    out
+}
+
+/// `torch.nn.LayerNorm`: one kernel; its input and two fp32 statistics a row are kept.
+fn layer_norm(tape: &mut Tape, x: Var, norm: &Norm) -> Var {
+    let shape = tape.shape(x);
+    let dtype = tape.promoted(tape.dtype(x));
+    let rows = shape.with_last(Dim::Const(1));
+    let back = Back::Linear { weight: norm.weight, bias: norm.bias, cast: false };
+    let out = tape.run("layer_norm", &[x], shape, dtype, back);
+    tape.save(x, &tensors::NORM_INPUT);
+    tape.save_new(&tensors::NORM_MEAN, rows, Dtype::Fp32);
+    tape.save_new(&tensors::NORM_RSTD, rows, Dtype::Fp32);
     out
 }

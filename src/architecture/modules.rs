@@ -1,0 +1,320 @@
+//! The vocabulary that families compose: each module knows its parameters; `ledger::activations` knows how it runs.
+
+#![expect(clippy::large_enum_variant, reason = "a handful of these exist, built once for a configuration")]
+
+use super::weights::Param;
+use crate::ledger::Dim;
+
+/// A linear layer: weight `[out, in]` and, where it has one, a bias `[out]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Linear {
+    /// The matrix.
+    pub weight: Param,
+    /// The bias.
+    pub bias: Option<Param>,
+}
+
+impl Linear {
+    /// The linear of a table, with its bias or without.
+    pub const fn new((weight, bias): (Param, Param), biased: bool) -> Self {
+        Self { weight, bias: if biased { Some(bias) } else { None } }
+    }
+
+    /// Calls `each` with its parameters.
+    pub fn params(&self, each: &mut dyn FnMut(Param)) {
+        each(self.weight);
+        self.bias.into_iter().for_each(each);
+    }
+}
+
+/// How a norm is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Normalisation {
+    /// `weight · x / rms(x)`, in fp32 by Python operators, as Llama has it.
+    Rms,
+    /// The same with `1 + weight`, all in fp32, as Gemma has it.
+    GemmaRms,
+    /// As T5 has it: the 16-bit input is kept beside its fp32 copy.
+    T5Rms,
+    /// `torch.nn.LayerNorm`: one kernel; input, mean and 1/deviation are kept.
+    Layer,
+}
+
+/// A norm over the last axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Norm {
+    /// How it is computed.
+    pub kind: Normalisation,
+    /// Its scale.
+    pub weight: Param,
+    /// Its shift.
+    pub bias: Option<Param>,
+}
+
+impl Norm {
+    /// An RMS norm as Llama has it.
+    pub const fn rms(weight: Param) -> Self {
+        Self { kind: Normalisation::Rms, weight, bias: None }
+    }
+
+    /// Calls `each` with its parameters.
+    pub fn params(&self, each: &mut dyn FnMut(Param)) {
+        each(self.weight);
+        self.bias.into_iter().for_each(each);
+    }
+}
+
+/// The projections to queries, keys and values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Qkv {
+    /// Three linears that read the same input.
+    Separate([Linear; 3]),
+    /// One linear whose output is sliced.
+    Fused(Linear),
+}
+
+/// In which element type the softmax of tensors-as-scores runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Softmax {
+    /// fp32, then cast to the compute dtype.
+    Fp32,
+    /// The compute dtype's own.
+    Own,
+}
+
+/// Self attention over `a` query heads and `k` key/value heads of `d`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attention {
+    /// Input projections.
+    pub qkv: Qkv,
+    /// Output projection.
+    pub out: Linear,
+    /// Norms over each head of q and k.
+    pub qk_norm: Option<[Norm; 2]>,
+    /// Rotary positions.
+    pub rotary: bool,
+    /// Tokens that a query sees (`None`: all before it).
+    pub window: Option<u64>,
+    /// Dropout probability of the attention weights.
+    pub dropout: f64,
+    /// Softmax of eager attention.
+    pub softmax: Softmax,
+    /// Scores pass through a tanh.
+    pub soft_cap: bool,
+}
+
+impl Attention {
+    /// Calls `each` with its parameters.
+    pub fn params(&self, each: &mut dyn FnMut(Param)) {
+        match &self.qkv {
+            Qkv::Separate(all) => all.iter().for_each(|linear| linear.params(each)),
+            Qkv::Fused(one) => one.params(each),
+        }
+        self.out.params(each);
+        self.qk_norm.iter().flatten().for_each(|norm| norm.params(each));
+    }
+}
+
+/// The projections into a gated feed-forward.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GateUp {
+    /// Two linears that read the same input.
+    Separate([Linear; 2]),
+    /// One linear whose output is split.
+    Fused(Linear),
+}
+
+/// `down(act(gate(x)) · up(x))`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GatedMlp {
+    /// Width of gate and up.
+    pub width: Dim,
+    /// Input projections.
+    pub gate_up: GateUp,
+    /// Output projection.
+    pub down: Linear,
+}
+
+impl GatedMlp {
+    /// Calls `each` with its parameters.
+    pub fn params(&self, each: &mut dyn FnMut(Param)) {
+        match &self.gate_up {
+            GateUp::Separate(all) => all.iter().for_each(|linear| linear.params(each)),
+            GateUp::Fused(one) => one.params(each),
+        }
+        self.down.params(each);
+    }
+}
+
+/// The activation function of a plain feed-forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// One kernel (`gelu`, `relu`, `silu`).
+    Kernel,
+    /// `gelu_new`: seven Python operators.
+    PythonGelu,
+}
+
+/// `down(act(up(x)))`, of width `f`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlainMlp {
+    /// Input projection.
+    pub up: Linear,
+    /// Activation function.
+    pub act: Activation,
+    /// Output projection.
+    pub down: Linear,
+}
+
+/// How queries are projected under latent attention.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LatentQuery {
+    /// In one step.
+    Direct(Linear),
+    /// Down to a latent, a norm, and up again.
+    LowRank(Linear, Norm, Linear),
+}
+
+/// Multi-head latent attention (DeepSeek-V2): keys and values come from a latent of `r`; a part of each key, of `dr`,
+/// carries rotary positions and is shared by all heads. Heads are `dn + dr` wide for q and k, `dv` for v.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatentAttention {
+    /// Queries.
+    pub query: LatentQuery,
+    /// Down to the latent and the rotary part: `[r + dr, h]`.
+    pub kv_a: Linear,
+    /// Norm of the latent.
+    pub kv_norm: Norm,
+    /// Up to keys and values: `[a·(dn + dv), r]`.
+    pub kv_b: Linear,
+    /// Output projection `[h, a·dv]`.
+    pub out: Linear,
+    /// Dropout probability of the attention weights.
+    pub dropout: f64,
+}
+
+/// How a router turns its scores into weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routing {
+    /// Softmax in fp32, top-k divided by their sum (Mixtral, Qwen3).
+    SoftmaxRenormalised,
+    /// Softmax over an fp32 copy of the input, top-k as they are (DeepSeek-V2).
+    SoftmaxFp32Input,
+    /// Sigmoid with a correction bias (DeepSeek-V3 and its kin).
+    Sigmoid,
+}
+
+/// Mixture of `E` experts of width `m`, `K` of which serve a token.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moe {
+    /// Scores `[E, h]`.
+    pub router: Linear,
+    /// How scores become weights.
+    pub routing: Routing,
+    /// All experts' gate and up: `[E, 2m, h]`, or a different shape for other kinds of experts.
+    pub gate_up: Linear,
+    /// All experts' down: `[E, h, m]`.
+    pub down: Linear,
+    /// A feed-forward that every token passes (its width is all shared experts' together).
+    pub shared: Option<GatedMlp>,
+    /// Gate of the shared expert `[1, h]`.
+    pub shared_gate: Option<Linear>,
+}
+
+impl LatentAttention {
+    /// Calls `each` with its parameters.
+    pub fn params(&self, each: &mut dyn FnMut(Param)) {
+        match &self.query {
+            LatentQuery::Direct(one) => one.params(each),
+            LatentQuery::LowRank(down, norm, up) => {
+                down.params(each);
+                norm.params(each);
+                up.params(each);
+            }
+        }
+        self.kv_a.params(each);
+        self.kv_norm.params(each);
+        self.kv_b.params(each);
+        self.out.params(each);
+    }
+}
+
+impl Moe {
+    /// Calls `each` with its parameters.
+    pub fn params(&self, each: &mut dyn FnMut(Param)) {
+        for linear in [&self.router, &self.gate_up, &self.down] {
+            linear.params(each);
+        }
+        self.shared.iter().for_each(|shared| shared.params(each));
+        self.shared_gate.iter().for_each(|gate| gate.params(each));
+    }
+}
+
+/// What a sublayer computes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// Self attention.
+    Attention(Attention),
+    /// Gated feed-forward.
+    GatedMlp(GatedMlp),
+    /// Feed-forward without a gate.
+    PlainMlp(PlainMlp),
+    /// Multi-head latent attention.
+    LatentAttention(LatentAttention),
+    /// Mixture of experts.
+    Moe(Moe),
+    /// Parameters of a module whose activations are not modelled: only counted.
+    Counted(Vec<Param>),
+}
+
+impl Body {
+    /// Calls `each` with its parameters.
+    pub fn params(&self, each: &mut dyn FnMut(Param)) {
+        match self {
+            Self::Attention(attention) => attention.params(each),
+            Self::GatedMlp(mlp) => mlp.params(each),
+            Self::PlainMlp(mlp) => {
+                mlp.up.params(each);
+                mlp.down.params(each);
+            }
+            Self::LatentAttention(attention) => attention.params(each),
+            Self::Moe(moe) => moe.params(each),
+            Self::Counted(params) => params.iter().copied().for_each(each),
+        }
+    }
+}
+
+/// Where a sublayer's norm sits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sublayer {
+    /// Norm of the input (`None`: the body reads the stream as it is).
+    pub before: Option<Norm>,
+    /// What is added to the residual stream.
+    pub body: Body,
+    /// Norm of the body's output, before it is added.
+    pub after: Option<Norm>,
+    /// Norm of the sum (post-norm models).
+    pub on_sum: Option<Norm>,
+    /// Dropout probability of the body's output.
+    pub dropout: f64,
+}
+
+impl Sublayer {
+    /// `x + body(norm(x))`.
+    pub const fn pre_norm(norm: Norm, body: Body) -> Self {
+        Self { before: Some(norm), body, after: None, on_sum: None, dropout: 0.0 }
+    }
+
+    /// Calls `each` with its parameters.
+    pub fn params(&self, each: &mut dyn FnMut(Param)) {
+        self.before.iter().chain(&self.after).chain(&self.on_sum).for_each(|norm| norm.params(each));
+        self.body.params(each);
+    }
+}
+
+/// One layer: sublayers in the order of their forward.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// Its sublayers.
+    pub sublayers: Vec<Sublayer>,
+}
