@@ -48,14 +48,14 @@ fn report(args: &[&str]) -> Value {
     serde_json::from_str(out(&output)).unwrap()
 }
 
-/// Compares with a file of `tests/snapshots`; `UPDATE_SNAPSHOTS=1` writes it instead.
+/// Compares with a file of `tests/snapshots`; `INSTA_UPDATE=always` writes it instead.
 fn snapshot(name: &str, text: &str) {
     let path = format!("{}/tests/snapshots/{name}", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         std::fs::write(&path, text).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(text == expected, "{name} changed (UPDATE_SNAPSHOTS=1 accepts it):\n{text}");
+    assert!(text == expected, "{name} changed (INSTA_UPDATE=always accepts it):\n{text}");
 }
 
 #[test]

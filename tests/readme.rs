@@ -19,12 +19,15 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap()
 }
 
-/// Compares, or with `UPDATE_SNAPSHOTS=1` writes.
+/// Compares, or with `INSTA_UPDATE=always` writes.
 fn expect(name: &str, found: &str, expected: &str) {
-    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         std::fs::write(path(name), expected).unwrap();
     } else {
-        assert!(found == expected, "{name} is out of date: UPDATE_SNAPSHOTS=1 cargo test writes\n{expected}");
+        assert!(
+            found == expected,
+            "{name} is out of date: INSTA_UPDATE=always cargo test writes\n{expected}"
+        );
     }
 }
 
