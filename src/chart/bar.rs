@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::legend::{self, Item, ROW};
-use super::measure::width;
+use super::measure::{bold_width, width};
 use super::scene::{Align, Paint, Scene};
 use super::{LABEL, Look, MARGIN, TICK};
 use crate::estimate::Estimate;
@@ -11,14 +11,13 @@ use crate::report::share;
 use crate::text::{chart as text, ledger};
 
 const CAPTION: f64 = 14.0;
-const ABOVE_BAR: f64 = 50.0;
 const AXIS: f64 = 26.0;
 const THINNEST: f64 = 40.0;
 const THICKEST: f64 = 96.0;
 
 /// A height in CSS pixels at which the bar is neither thin nor tall, for a width.
 pub fn bar_height(width: u32) -> u32 {
-    if width < Look::NARROW { 268 } else { 196 }
+    if width < Look::NARROW { 276 } else { 188 }
 }
 
 /// One block of the bar.
@@ -26,6 +25,8 @@ struct Segment {
     block: Block,
     from: f64,
     to: f64,
+    /// The part that can be written on: the wider side of the line of the card's memory, where that crosses it.
+    room: (f64, f64),
     name: &'static str,
     size: String,
     share: String,
@@ -38,9 +39,8 @@ pub fn bar(estimate: &Estimate, look: &Look) -> Scene {
     let mut scene = Scene::new((look.width, look.height), look.palette);
     let moment = ledger::moment(estimate.peak.moment, look.lang);
     let expected = look.size(estimate.device.expected);
-    let caption = text::PEAK_AT.fill(look.lang, &[("size", &expected), ("moment", &moment)]);
-    scene.heading(&caption, (MARGIN, 11.0), Align::Left, CAPTION, look.palette.text);
-    scene.title = text::BAR.get(look.lang).to_owned();
+    let below_caption = caption(&mut scene, estimate, look, &moment, &expected);
+    text::BAR.get(look.lang).clone_into(&mut scene.title);
     scene.label = in_words(estimate, look, &moment, &expected);
 
     let most = estimate.fits.capacity.max(estimate.device.high).max(estimate.peak.bytes);
@@ -50,7 +50,7 @@ pub fn bar(estimate: &Estimate, look: &Look) -> Scene {
     let items = items(estimate, look, &segments);
     let rows = if look.is_narrow() { items.len() } else { legend::row_count(&items, look) };
     let below = AXIS + rows as f64 * ROW + 4.0;
-    let top = ABOVE_BAR;
+    let top = below_caption + 36.0;
     let bottom = top + (high - top - below).clamp(THINNEST, THICKEST);
 
     over_capacity(&mut scene, estimate, look, &axis, (top, bottom));
@@ -59,6 +59,7 @@ pub fn bar(estimate: &Estimate, look: &Look) -> Scene {
     }
     outside(&mut scene, estimate, look, &axis, (top, bottom));
     capacity(&mut scene, estimate, look, &axis, (top, bottom));
+    whisker(&mut scene, estimate, look, &axis, f64::midpoint(top, bottom));
     ticks(&mut scene, look, &axis, bottom);
     if look.is_narrow() {
         legend::list(&mut scene, look, &items, bottom + AXIS);
@@ -68,16 +69,36 @@ pub fn bar(estimate: &Estimate, look: &Look) -> Scene {
     scene
 }
 
+/// How much, within which range, and when; returns where it ends.
+fn caption(scene: &mut Scene, estimate: &Estimate, look: &Look, moment: &str, expected: &str) -> f64 {
+    let (low, high) = (look.size(estimate.device.low), look.size(estimate.device.high));
+    let values: [(&str, &dyn std::fmt::Display); 3] = [("size", &expected), ("low", &low), ("high", &high)];
+    let peak = text::PEAK_RANGE.fill(look.lang, &values);
+    scene.heading(&peak, (MARGIN, 14.0), Align::Left, CAPTION, look.palette.text);
+    let beside = (MARGIN + bold_width(&peak, CAPTION) + 12.0, 14.0);
+    let at = if look.is_narrow() { (MARGIN, 33.0) } else { beside };
+    scene.text(moment, at, Align::Left, LABEL, look.palette.muted);
+    at.1 + 4.0
+}
+
 fn segments(estimate: &Estimate, look: &Look, axis: &Axis) -> Vec<Segment> {
+    let limit = axis.at(estimate.fits.capacity);
     let mut sum = 0_u64;
     let mut out = Vec::with_capacity(Block::ALL.len());
     for (block, bytes) in estimate.peak.blocks.iter().filter(|(_, bytes)| *bytes > 0) {
         let from = axis.at(sum);
         sum = sum.saturating_add(bytes);
+        let to = axis.at(sum);
+        let room = match (limit - 4.0, limit + 4.0) {
+            (before, after) if after < from || before > to => (from, to),
+            (before, after) if before - from > to - after => (from, before),
+            (_, after) => (after, to),
+        };
         out.push(Segment {
             block,
             from,
-            to: axis.at(sum),
+            to,
+            room,
             name: ledger::block(block).get(look.lang),
             size: look.size(bytes),
             share: share(bytes, estimate.peak.bytes, look.lang),
@@ -94,11 +115,11 @@ impl Segment {
 
     /// Whether name, size and share can be written on it.
     fn holds_all(&self) -> bool {
-        self.to - self.from >= width(self.name, LABEL).max(width(&self.values(), LABEL)) + 12.0
+        self.room.1 - self.room.0 >= bold_width(self.name, LABEL).max(width(&self.values(), LABEL)) + 12.0
     }
 
     fn holds_share(&self) -> bool {
-        self.to - self.from >= width(&self.share, LABEL) + 8.0
+        self.room.1 - self.room.0 >= width(&self.share, LABEL) + 8.0
     }
 }
 
@@ -108,13 +129,13 @@ fn draw_segment(scene: &mut Scene, look: &Look, segment: &Segment, (top, bottom)
     let to = (segment.to - gap).max(segment.from + 1.0);
     scene.rect((segment.from, top), (to, bottom), look.palette.block(segment.block));
     let ink = look.palette.on_block(segment.block);
-    let middle = (top + bottom) / 2.0;
+    let middle = f64::midpoint(top, bottom);
     if !look.is_narrow() && segment.holds_all() {
-        let x = segment.from + 7.0;
+        let x = segment.room.0 + 7.0;
         scene.heading(segment.name, (x, middle - 8.0), Align::Left, LABEL, ink);
         scene.text(&segment.values(), (x, middle + 9.0), Align::Left, LABEL, ink);
     } else if segment.holds_share() {
-        let x = f64::midpoint(segment.from, segment.to);
+        let x = f64::midpoint(segment.room.0, segment.room.1);
         scene.text(&segment.share, (x, middle), Align::Middle, LABEL, ink);
     }
 }
@@ -130,34 +151,36 @@ fn items(estimate: &Estimate, look: &Look, segments: &[Segment]) -> Vec<Item> {
             values: vec![segment.size.clone(), segment.share.clone()],
         })
         .collect();
-    let least = estimate.device.low.saturating_sub(estimate.peak.bytes);
-    let most = estimate.device.high.saturating_sub(estimate.peak.bytes);
-    if most > 0 {
-        let range = text::RANGE.fill(look.lang, &[("low", &look.size(least)), ("high", &look.size(most))]);
+    let outside = estimate.device.expected.saturating_sub(estimate.peak.bytes);
+    if outside > 0 {
         items.push(Item {
             colour: look.palette.muted,
             outlined: true,
             name: text::OUTSIDE.get(look.lang).to_owned(),
-            values: vec![range],
+            values: vec![look.size(outside)],
         });
     }
     items
 }
 
-/// What the device holds outside the tensors: filled to the expected total, its range as a whisker.
+/// What the device holds outside the tensors, up to the expected total.
 fn outside(scene: &mut Scene, estimate: &Estimate, look: &Look, axis: &Axis, (top, bottom): (f64, f64)) {
-    let device = estimate.device;
-    if device.high <= estimate.peak.bytes {
-        return;
-    }
     let muted = look.palette.muted;
-    let (from, expected) = (axis.at(estimate.peak.bytes), axis.at(device.expected));
+    let (from, expected) = (axis.at(estimate.peak.bytes), axis.at(estimate.device.expected));
     if expected > from {
         scene.rect((from, top), (expected, bottom), Paint(muted, 0.25));
         scene.outline((from, top), (expected, bottom), muted);
     }
-    let (low, high) = (axis.at(device.low.max(estimate.peak.bytes)), axis.at(device.high));
-    let middle = f64::midpoint(top, bottom);
+}
+
+/// The range of the total.
+fn whisker(scene: &mut Scene, estimate: &Estimate, look: &Look, axis: &Axis, middle: f64) {
+    let (low, high) = (estimate.device.low.max(estimate.peak.bytes), estimate.device.high);
+    if high <= low {
+        return;
+    }
+    let muted = look.palette.muted;
+    let (low, high) = (axis.at(low), axis.at(high));
     scene.line(vec![(low, middle), (high, middle)], muted, 2.0);
     for end in [low, high] {
         scene.line(vec![(end, middle - 6.0), (end, middle + 6.0)], muted, 2.0);
@@ -180,6 +203,8 @@ fn over_capacity(
 fn capacity(scene: &mut Scene, estimate: &Estimate, look: &Look, axis: &Axis, (top, bottom): (f64, f64)) {
     let limit = look.palette.limit;
     let x = axis.at(estimate.fits.capacity);
+    // A seam on both sides, where the bar goes on behind the line.
+    scene.line(vec![(x, top), (x, bottom)], look.palette.background, 5.0);
     scene.line(vec![(x, top - 8.0), (x, bottom + 6.0)], limit, 2.0);
     let label = look.capacity(&estimate.fits);
     let half = width(&label, LABEL) / 2.0;

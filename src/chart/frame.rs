@@ -1,11 +1,10 @@
 //! What timeline and sweep share: the plot's frame, grid, capacity line and flags.
 
 use super::axis::Axis;
-use super::measure::width;
+use super::measure::{bold_width, width};
 use super::scene::{Align, Paint, Scene};
 use super::{LABEL, Look, MARGIN, TICK};
 use crate::estimate::Fit;
-use crate::text::chart as text;
 
 /// Above the plot: a flag and the unit of the axis.
 const TOP: f64 = 38.0;
@@ -17,8 +16,8 @@ pub(super) struct Plot {
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) bottom: f64,
+    pub(super) top: f64,
     pub(super) y: Axis,
-    top: f64,
 }
 
 impl Plot {
@@ -28,10 +27,6 @@ impl Plot {
         let bottom = bottom.max(TOP + 40.0);
         let y = Axis::new(shown.saturating_add(shown / 16), bottom, TOP);
         Self { left: MARGIN + 34.0, right: f64::from(look.width) - MARGIN, bottom, y, top: TOP }
-    }
-
-    pub(super) fn middle(&self) -> f64 {
-        f64::midpoint(self.left, self.right)
     }
 
     /// Horizontal lines at round sizes.
@@ -47,20 +42,23 @@ impl Plot {
             scene.line(vec![(self.left, tick.at), (self.right, tick.at)], look.palette.grid, 1.0);
             scene.text(&tick.number, (self.left - 6.0, tick.at), Align::Right, TICK, look.palette.muted);
         }
-        scene.text(unit, (self.left - 6.0, self.top - 10.0), Align::Right, TICK, look.palette.muted);
+        scene.text(unit, (self.left - 6.0, self.top - 13.0), Align::Right, TICK, look.palette.muted);
     }
 
-    /// The card's memory; its name at the left end or the right one.
-    pub(super) fn limit(&self, scene: &mut Scene, look: &Look, fit: &Fit, left: bool) {
+    /// The card's memory, named at the end that is farther from `busy` (pixels). Beyond the upper edge, its name
+    /// stands there alone.
+    pub(super) fn limit(&self, scene: &mut Scene, look: &Look, fit: &Fit, busy: Option<f64>) {
         let colour = look.palette.limit;
         let y = self.y.at(fit.capacity);
-        let card = look.capacity(fit);
+        let mut card = look.short_capacity(fit);
+        let left = busy.is_none_or(|x| x > f64::midpoint(self.left, self.right));
         let (x, align) = if left { (self.left + 6.0, Align::Left) } else { (self.right - 6.0, Align::Right) };
         if y < self.top {
-            let label = text::ABOVE.fill(look.lang, &[("card", &card)]);
-            scene.text(&label, (x, self.top + 8.0), align, LABEL, colour);
+            card.push_str(" ↑");
+            scene.text(&card, (x, self.top + 8.0), align, LABEL, colour);
             return;
         }
+        scene.line(vec![(self.left, y), (self.right, y)], Paint(look.palette.background, 0.7), 5.0);
         scene.line(vec![(self.left, y), (self.right, y)], colour, 2.0);
         // Above the line, on its own ground: what is stacked may reach beyond.
         let wide = width(&card, LABEL) + 8.0;
@@ -75,15 +73,17 @@ impl Plot {
         scene.line(vec![(x, FLAG + 9.0), (x, y)], colour, 1.0);
         scene.dot((x, y), 4.5, look.palette.background);
         scene.dot((x, y), 3.5, colour);
-        let half = width(label, LABEL) / 2.0;
-        let right = f64::from(look.width) - MARGIN;
-        let (at, align) = if x + half > right {
-            (right, Align::Right)
+        let wide = bold_width(label, LABEL);
+        // The longest names shrink a little on the smallest phones.
+        let size = LABEL * ((self.right - MARGIN) / wide).min(1.0);
+        let half = wide.min(self.right - MARGIN) / 2.0;
+        let (at, align) = if x + half > self.right {
+            (self.right, Align::Right)
         } else if x - half < MARGIN {
             (MARGIN, Align::Left)
         } else {
             (x, Align::Middle)
         };
-        scene.heading(label, (at, FLAG), align, LABEL, colour);
+        scene.heading(label, (at, FLAG), align, size, colour);
     }
 }

@@ -11,6 +11,11 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
+/// The same in bold.
+pub(super) fn bold_width(text: &str, size: f64) -> f64 {
+    width(text, size) * 1.12
+}
+
 /// Width of one character in units of the font size.
 fn em(c: char) -> f64 {
     match c {

@@ -37,7 +37,7 @@ pub use scene::Scene;
 pub use sweep::sweep;
 pub use timeline::timeline;
 
-use crate::config::Units;
+use crate::config::{Gpu, Units};
 use crate::estimate::Fit;
 use crate::text::{Lang, chart as text};
 use crate::units::size;
@@ -72,8 +72,17 @@ impl Look<'_> {
 
     /// `A100 80 GB: 80 GiB`, or the size alone where no card was named.
     fn capacity(&self, fit: &Fit) -> String {
+        self.card(fit, fit.gpu)
+    }
+
+    /// The same for a label within a figure, where a phone has no room for the name.
+    fn short_capacity(&self, fit: &Fit) -> String {
+        self.card(fit, fit.gpu.filter(|_| !self.is_narrow()))
+    }
+
+    fn card(&self, fit: &Fit, gpu: Option<&Gpu>) -> String {
         let capacity = self.size(fit.capacity);
-        match fit.gpu {
+        match gpu {
             Some(gpu) => text::CARD.fill(self.lang, &[("gpu", &gpu.name), ("size", &capacity)]),
             None => text::CAPACITY.fill(self.lang, &[("size", &capacity)]),
         }
@@ -86,3 +95,6 @@ const LABEL: f64 = 12.5;
 const TICK: f64 = 11.5;
 /// Space between the figure and its frame.
 const MARGIN: f64 = 10.0;
+
+#[cfg(test)]
+mod tests;

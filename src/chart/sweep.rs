@@ -8,6 +8,7 @@ use crate::estimate::Fit;
 use crate::ledger::Block;
 use crate::sweep::{MOST, Point, WhatIf};
 use crate::text::chart as text;
+use crate::units::thousands;
 
 /// Lays out a sweep; values lie on a logarithmic axis, since each doubles the one before. `fit` names the card.
 pub fn sweep(what_if: &WhatIf, fit: &Fit, look: &Look) -> Scene {
@@ -19,8 +20,9 @@ pub fn sweep(what_if: &WhatIf, fit: &Fit, look: &Look) -> Scene {
 
     // A single wild value must not flatten the rest: twice the card is far enough to see the crossing.
     let highest = what_if.points.iter().map(|point| point.device.high).max().unwrap_or(0);
-    let lowest = what_if.points.first().map_or(0, |point| point.device.high);
-    let most = highest.min(fit.capacity.saturating_mul(2).max(lowest.saturating_add(lowest / 4)));
+    let now = what_if.points.iter().find(|point| point.value == what_if.current);
+    let now = now.map_or(0, |point| point.device.high);
+    let most = highest.min(fit.capacity.saturating_mul(2).max(now.saturating_add(now / 2)));
     let plot = frame::Plot::new(look, most, fit.capacity, f64::from(look.height) - 40.0);
     plot.grid(&mut scene, look);
     let x = Values::new(what_if, &plot);
@@ -30,14 +32,14 @@ pub fn sweep(what_if: &WhatIf, fit: &Fit, look: &Look) -> Scene {
 
     let largest = what_if.largest.filter(|value| *value < MOST);
     let flag_x = largest.map(|value| x.at(value).clamp(plot.left, plot.right));
-    plot.limit(&mut scene, look, fit, flag_x.is_none_or(|x| x > plot.middle()));
-    now(&mut scene, look, what_if, &x, &plot, most);
+    plot.limit(&mut scene, look, fit, flag_x.or(Some(plot.right)));
+    current(&mut scene, look, what_if, &x, &plot, most);
     match (largest, flag_x) {
         (Some(value), Some(at)) => {
             let bytes = between(&what_if.points, value).unwrap_or(fit.capacity);
             plot.flag(&mut scene, look, (at, plot.y.at(bytes.min(most))), &fits);
         }
-        _ => scene.heading(&fits, (plot.middle(), 10.0), Align::Middle, LABEL, look.palette.text),
+        _ => scene.heading(&fits, (plot.left, 10.0), Align::Left, LABEL, look.palette.text),
     }
     scene
 }
@@ -85,6 +87,12 @@ fn rising(points: &[Point], of: fn(&Point) -> u64, x: &Values, y: &Axis, most: u
 fn band(scene: &mut Scene, look: &Look, points: &[Point], x: &Values, y: &Axis, most: u64) {
     let mut outline = rising(points, |point| point.device.high, x, y, most);
     let lower = rising(points, |point| point.device.low, x, y, most);
+    // Where only the upper edge was cut, the band goes on along the edge of the plot.
+    if let (Some(high), Some(low)) = (outline.last(), lower.last())
+        && low.0 > high.0
+    {
+        outline.push((low.0, y.at(most)));
+    }
     outline.extend(lower.into_iter().rev());
     if outline.len() > 2 {
         let colour = look.palette.block(Block::Parameters);
@@ -103,8 +111,8 @@ fn line(scene: &mut Scene, look: &Look, points: &[Point], x: &Values, y: &Axis, 
     }
 }
 
-/// The value in use.
-fn now(scene: &mut Scene, look: &Look, what_if: &WhatIf, x: &Values, plot: &frame::Plot, most: u64) {
+/// The value in use, named where the line and the card's memory leave room.
+fn current(scene: &mut Scene, look: &Look, what_if: &WhatIf, x: &Values, plot: &frame::Plot, most: u64) {
     let Some(point) = what_if.points.iter().find(|point| point.value == what_if.current) else { return };
     if point.device.expected > most {
         return;
@@ -114,12 +122,46 @@ fn now(scene: &mut Scene, look: &Look, what_if: &WhatIf, x: &Values, plot: &fram
     scene.dot(at, 4.0, look.palette.block(Block::Parameters));
     let label = text::NOW
         .fill(look.lang, &[("value", &short(point.value)), ("size", &look.size(point.device.expected))]);
-    // Below the line and to its right, where a rising line leaves room.
     let wide = width(&label, LABEL);
-    let left = (at.0 + 10.0).min(plot.right - wide);
-    let y = (at.1 + 16.0).min(plot.bottom - 10.0);
+    let line = rising(&what_if.points, |point| point.device.expected, x, &plot.y, most);
+    let limit = plot.y.at(point.capacity);
+    let places = [
+        (at.0 + 10.0, at.1 + 17.0),
+        (at.0 - 10.0 - wide, at.1 - 17.0),
+        (at.0 - 2.0, at.1 - 19.0),
+        (at.0 - 2.0, at.1 - 38.0),
+        (at.0 - 10.0 - wide, at.1 + 17.0),
+    ];
+    // The name of the card stands on its line.
+    let is_clear = |(left, y): At| {
+        let inside = left >= plot.left + 2.0 && left + wide <= plot.right;
+        let upright = y >= plot.top + 9.0 && y <= plot.bottom - 9.0;
+        inside && upright && !(limit - 29.0..=limit + 12.0).contains(&y)
+    };
+    let is_free = |(left, y): At| {
+        let crossed = |pair: &[At]| crosses(pair[0], pair[1], left, left + wide, y - 9.0, y + 9.0);
+        !line.windows(2).any(crossed)
+    };
+    let clear = || places.into_iter().filter(|place| is_clear(*place));
+    let (left, y) = clear()
+        .find(|place| is_free(*place))
+        .or_else(|| clear().next())
+        .unwrap_or((places[0].0.clamp(plot.left, plot.right - wide), limit + 17.0));
     scene.rect((left - 3.0, y - 8.0), (left + wide + 3.0, y + 8.0), Paint(look.palette.background, 0.8));
     scene.text(&label, (left, y), Align::Left, LABEL, look.palette.text);
+}
+
+/// Whether a line from left to right passes through a rectangle.
+fn crosses(from: At, to: At, left: f64, right: f64, top: f64, bottom: f64) -> bool {
+    let (start, end) = (from.0.max(left), to.0.min(right));
+    if start > end {
+        return false;
+    }
+    let height = |x: f64| {
+        if to.0 > from.0 { from.1 + (to.1 - from.1) * (x - from.0) / (to.0 - from.0) } else { from.1 }
+    };
+    let (a, b) = (height(start), height(end));
+    a.max(b) >= top && a.min(b) <= bottom
 }
 
 /// Values along the axis, as many as fit.
@@ -144,7 +186,7 @@ fn short(value: u64) -> String {
         0 => "0".to_owned(),
         value if value.is_multiple_of(1 << 20) => format!("{}M", value >> 20),
         value if value.is_multiple_of(1 << 10) => format!("{}k", value >> 10),
-        value => value.to_string(),
+        value => thousands(value),
     }
 }
 

@@ -18,7 +18,7 @@ const STACK: [Block; 5] =
 /// their duration.
 pub fn timeline(estimate: &Estimate, look: &Look) -> Scene {
     let mut scene = Scene::new((look.width, look.height), look.palette);
-    scene.title = text::TIMELINE.get(look.lang).to_owned();
+    text::TIMELINE.get(look.lang).clone_into(&mut scene.title);
     scene.label = in_words(estimate, look);
 
     let items = items(estimate, look);
@@ -35,7 +35,7 @@ pub fn timeline(estimate: &Estimate, look: &Look) -> Scene {
     phases(&mut scene, look, &groups, &plot);
     let peak = instants.iter().enumerate().find(|(_, instant)| instant.live.sum() == most);
     let peak_x = peak.and_then(|(i, _)| columns.get(i)).map(|(from, to)| f64::midpoint(*from, *to));
-    plot.limit(&mut scene, look, &estimate.fits, peak_x.is_some_and(|x| x > plot.middle()));
+    plot.limit(&mut scene, look, &estimate.fits, peak_x);
     if let (Some(x), Some((_, instant))) = (peak_x, peak) {
         let moment = ledger::moment(instant.moment, look.lang);
         let label = text::PEAK_AT.fill(look.lang, &[("size", &look.size(most)), ("moment", &moment)]);

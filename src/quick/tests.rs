@@ -66,7 +66,7 @@ fn sgd_keeps_one_value_with_momentum_and_none_without() {
 fn activations_of(seq: u64, batch: u64) -> Config {
     let shape = serde_json::json!({"hidden_size": 4096, "num_hidden_layers": 32});
     let Value::Object(architecture) = shape else { unreachable!("written as an object") };
-    Config { seq, batch, architecture, ..article(7 * GB, Precision::Fp16, Optimizer::Adamw) }
+    Config { architecture, batch, seq, ..article(7 * GB, Precision::Fp16, Optimizer::Adamw) }
 }
 
 #[test]

@@ -5,18 +5,16 @@ use super::Text;
 /// A card and its memory.
 pub const CARD: Text = Text::new("{gpu}: {size}", "{gpu}：{size}");
 /// A capacity without a card.
-pub const CAPACITY: Text = Text::new("Capacity: {size}", "显存容量：{size}");
-/// The card's memory lies beyond the upper edge.
-pub const ABOVE: Text = Text::new("{card} (above)", "{card}（在图外上方）");
+pub const CAPACITY: Text = Text::new("GPU: {size}", "显存容量：{size}");
 /// Everything that is not a tensor, in the legend: rounding, fragmentation, workspaces, context, NCCL.
 pub const OUTSIDE: Text = Text::new("Outside the tensors", "张量之外");
-/// A range of sizes.
-pub const RANGE: Text = Text::new("{low} – {high}", "{low} – {high}");
 
 // The bar.
 
 /// Name of the figure.
 pub const BAR: Text = Text::new("Who eats the memory", "显存被谁占用");
+/// How much the device holds at the peak, expected and within which range.
+pub const PEAK_RANGE: Text = Text::new("Peak {size} ({low} – {high})", "峰值 {size}（{low} – {high}）");
 /// When the peak is, and how much the device then holds.
 pub const PEAK_AT: Text = Text::new("Peak {size}, {moment}", "峰值 {size}，{moment}");
 /// The figure in words.
