@@ -37,6 +37,7 @@ pub(super) fn view(state: State) -> AnyView {
     let model = move || {
         view! {
             {fields(state, &["model"])}
+            {move || state.config.with(|config| config.params.is_some()).then(|| fields(state, &["params"]))}
             {shape(state)}
             {diagnose::drop_config(state)}
         }

@@ -157,7 +157,10 @@ fn dropping(
             ></textarea>
             <div class="row">
                 {button}
-                <input type="file" accept=".json,.txt,application/json" aria-label=move || state.say(text::PICK_FILE) on:change=picked />
+                <label class="button">
+                    {move || state.say(text::PICK_FILE)}
+                    <input type="file" class="visually-hidden" accept=".json,.txt,application/json" on:change=picked />
+                </label>
             </div>
         </div>
     }

@@ -6,6 +6,7 @@ use super::State;
 use super::browser::value_of;
 use crate::config::{Effect, Key, Kind, Name, gpu, gpus, preset, presets};
 use crate::text::{Lang, Text, app as text, config as words};
+use crate::units::count;
 
 /// An option of a list: value, name, and the heading it stands under.
 struct Choice {
@@ -101,7 +102,7 @@ fn input(state: State, name: &'static str, kind: Kind) -> AnyView {
             spellcheck="false"
             aria-describedby=format!("field-{name}-help field-{name}-problem")
             aria-invalid=move || state.problem(name).is_some().to_string()
-            placeholder=move || state.config.with(|config| config.fallback(name))
+            placeholder=move || state.fallback(name)
             prop:value=move || state.shown(name)
             on:input=move |event| state.set(name, value_of(&event))
             on:change=move |_| state.leave(name)
@@ -239,7 +240,7 @@ fn flag_choices(name: &str) -> Vec<Choice> {
 
 impl State {
     /// The option that a list shows: what was given, else what is used instead.
-    fn selected(self, name: &str) -> String {
+    pub(super) fn selected(self, name: &str) -> String {
         let shown = self.shown(name);
         if !shown.is_empty() {
             return shown;
@@ -251,8 +252,17 @@ impl State {
         })
     }
 
+    /// What is used while a text field is empty.
+    fn fallback(self, name: &str) -> String {
+        if name == Key::Params.word() {
+            // The rule of thumb then takes the model's own count.
+            return super::quick::given(self).params.map_or_else(String::new, count);
+        }
+        self.config.with(|config| config.fallback(name))
+    }
+
     /// Takes what was picked from a list. A shipped model replaces every field of one's own.
-    fn pick(self, name: &'static str, picked: String) {
+    pub(super) fn pick(self, name: &'static str, picked: String) {
         if name == Key::Model.word() && !picked.is_empty() {
             self.change(|config| {
                 config.architecture.clear();

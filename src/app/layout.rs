@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::tabs::{Tab, tabs};
-use super::{State, address, browser, detailed, diagnose, figure, headline, ledger, problems, quick, share};
+use super::{State, address, browser, detailed, diagnose, figure, headline, ledger, problems, quick, share, totals};
 use crate::config::{Theme, Units, View};
 use crate::text::{Lang, app as text, config as words};
 
@@ -73,6 +73,7 @@ fn head(state: State) -> AnyView {
 fn tensors(state: State) -> AnyView {
     view! {
         {figure::view(state, figure::Parts { tabs: true, exports: true })}
+        {totals::view(state)}
         {problems::view(state)}
         {ledger::view(state)}
     }

@@ -21,6 +21,7 @@ mod quick;
 mod share;
 mod state;
 mod tabs;
+mod totals;
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;

@@ -182,6 +182,15 @@ pub const SAVE_AS: Text = Text::new("Save as {kind}", "导出 {kind}");
 /// Name of the row of buttons.
 pub const EXPORTS: Text = Text::new("Save as", "导出");
 
+// Totals.
+
+/// How many parameters.
+pub const MODEL_SIZE: Text = Text::new("parameters", "参数量");
+/// When no step is running.
+pub const BETWEEN_STEPS: Text = Text::new("between steps", "步间占用");
+/// The same with the gradients kept.
+pub const WITH_GRADIENTS: Text = Text::new("{size} if gradients are kept", "保留梯度则为 {size}");
+
 // Ledger.
 
 /// Caption.
