@@ -56,11 +56,16 @@ pub(super) fn base() -> String {
     href.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
-/// The share link of a configuration.
-pub(super) fn link(config: &Config) -> String {
+/// A configuration as a link writes it, without the frame that it may stand in.
+pub(super) fn query(config: &Config) -> String {
     let mut config = config.clone();
     config.page.embed = false;
-    format!("{}#{}", base(), config.to_link())
+    config.to_link()
+}
+
+/// The share link of a configuration.
+pub(super) fn link(config: &Config) -> String {
+    format!("{}#{}", base(), query(config))
 }
 
 /// Keeps address and state in step, both ways.

@@ -34,10 +34,11 @@ const fn named(section: Section) -> &'static [Key] {
 pub(super) fn view(state: State) -> AnyView {
     let narrow = browser::media("(max-width: 899px)");
     let wide = !narrow.get_untracked();
+    let counted = Memo::new(move |_| state.config.with(|config| config.params.is_some()));
     let model = move || {
         view! {
             {fields(state, &["model"])}
-            {move || state.config.with(|config| config.params.is_some()).then(|| fields(state, &["params"]))}
+            {move || counted.get().then(|| fields(state, &["params"]))}
             {shape(state)}
             {diagnose::drop_config(state)}
         }

@@ -58,7 +58,7 @@ fn converse(state: State) {
         return;
     }
     Effect::new(move |told: Option<bool>| {
-        let query = state.config.with(Config::to_link);
+        let query = state.config.with(address::query);
         let mut totals = Vec::new();
         state.outcome.with(|outcome| {
             if let Some(answer) = &outcome.answer {

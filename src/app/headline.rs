@@ -21,12 +21,12 @@ pub(super) fn view(state: State) -> AnyView {
         if state.view.get() == View::Quick {
             let size = size(quick::answer(state).total, units);
             let rule = text::QUICK_HEADLINE.fill(lang, &[("size", &size)]);
-            return Some((rule, state.say(text::QUICK_MORE).to_owned(), None));
+            return Some((unbroken(&rule), state.say(text::QUICK_MORE).to_owned(), None));
         }
         state.outcome.with(|outcome| {
             let answer = outcome.answer.as_ref()?;
             let words = headline(&answer.config, &answer.estimate, lang, units);
-            Some((words.verdict, words.worst, Some(answer.estimate.fits.verdict)))
+            Some((unbroken(&words.verdict), words.worst, Some(answer.estimate.fits.verdict)))
         })
     });
     let colour = move || match said.with(|said| said.as_ref().and_then(|said| said.2)) {
@@ -67,4 +67,11 @@ pub(super) fn view(state: State) -> AnyView {
         <p class="visually-hidden" role="status">{move || spoken.get()}</p>
     }
     .into_any()
+}
+
+/// A number stays on the line of its unit.
+fn unbroken(sentence: &str) -> String {
+    ["GiB", "GB", "MiB", "MB"]
+        .iter()
+        .fold(sentence.to_owned(), |out, unit| out.replace(&format!(" {unit}"), &format!("\u{a0}{unit}")))
 }

@@ -3,7 +3,9 @@
 use leptos::prelude::*;
 
 use super::tabs::{Tab, tabs};
-use super::{State, address, browser, detailed, diagnose, figure, headline, ledger, problems, quick, share, totals};
+use super::{
+    State, address, browser, detailed, diagnose, figure, headline, ledger, problems, quick, share, totals,
+};
 use crate::config::{Theme, Units, View};
 use crate::text::{Lang, app as text, config as words};
 

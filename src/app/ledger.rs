@@ -9,6 +9,7 @@ use super::State;
 use super::state::Answer;
 use crate::ledger::{Block, Entry};
 use crate::text::{Text, app as text, ledger as words};
+use crate::timeline::Phase;
 use crate::units::{size, thousands};
 
 /// What the rows of a block are sorted by.
@@ -170,10 +171,13 @@ fn unfolded(state: State, answer: &Arc<Answer>, entry: &Entry) -> AnyView {
     let words_of = |words: Text| state.say(words).into_any();
     let code = |words: String| view! { <code>{words}</code> }.into_any();
     let numbers = format!("{} = {} B", entry.values(&answer.estimate.symbols), thousands(entry.bytes));
-    let life = text::FROM_UNTIL.fill(
-        state.lang.get(),
-        &[("from", &state.say(words::phase(entry.from))), ("until", &state.say(words::phase(entry.until)))],
-    );
+    let life = match (entry.from, entry.until) {
+        (Phase::Always, Phase::Always) => state.say(text::ALWAYS).to_owned(),
+        (from, until) => text::FROM_UNTIL.fill(
+            state.lang.get(),
+            &[("from", &state.say(words::phase(from))), ("until", &state.say(words::phase(until)))],
+        ),
+    };
     let source = entry.tensor.source;
     let source = if source.starts_with("https://") {
         view! { <a href=source target="_blank" rel="noopener">{source}</a> }.into_any()

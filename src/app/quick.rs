@@ -9,7 +9,7 @@ use crate::config::View;
 use crate::ledger::Block;
 use crate::quick::{Case, Given, Line, Quick, quick, sixteen_bit};
 use crate::text::{app as text, ledger as words, quick as article};
-use crate::units::parse_bytes;
+use crate::units::{parse_bytes, size};
 
 /// What the rule of thumb is told besides the configuration.
 pub(super) fn given(state: State) -> Given {
@@ -123,7 +123,7 @@ pub(super) fn figure(state: State) -> AnyView {
         let label = state.say(words::block(line.block));
         view! {
             <div class=format!("swatch {}", line.block.word()) style:flex-grow=line.bytes.to_string()>
-                <span>{label}</span>
+                <span>{label} <span>{size(line.bytes, state.units.get())}</span></span>
             </div>
         }
         .into_any()

@@ -217,6 +217,8 @@ pub const WHY: Text = Text::new("Why it is kept", "为何保留");
 pub const RELEASE: Text = Text::new("What releases it", "如何省掉");
 /// Line of a row.
 pub const LIFE: Text = Text::new("Lives", "存活区间");
+/// It is never freed.
+pub const ALWAYS: Text = Text::new("all the time, also between steps", "始终存在，步与步之间也不释放");
 /// From one phase to another.
 pub const FROM_UNTIL: Text = Text::new("{from} → {until}", "{from} → {until}");
 
