@@ -23,6 +23,7 @@ use crate::config::{
     Config, DEFAULT_MODEL, GradDtype, Method, Optimizer, Precision, Quantization, Units, preset,
 };
 use crate::ledger::Block;
+use crate::report::share;
 use crate::text::{Lang, Text, quick as text};
 use number::{exact_other, in_giga, power_of_ten, size};
 
@@ -177,6 +178,16 @@ pub struct Quick {
 }
 
 impl Quick {
+    /// The article's reminder that the parameters are only part of it; none where they are all there is.
+    pub fn reminder(&self, lang: Lang) -> Option<String> {
+        let parameters = self.lines[0].bytes;
+        let is_part = parameters > 0 && parameters < self.total;
+        is_part.then(|| {
+            let share = share(parameters, self.total, lang);
+            text::ONLY_PARAMETERS.fill(lang, &[("share", &share)])
+        })
+    }
+
     /// The sum written out: `28 + 28 + 56 = 112 GB` (lines of nothing left out, `≈` where a size is rounded).
     pub fn sum(&self, units: Units) -> String {
         let mut out = String::with_capacity(48);

@@ -184,4 +184,25 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_stylesheet_has_the_same_colours() {
+        let css = include_str!("../../style/base.css");
+        let hex = |Rgb(r, g, b): Rgb| format!("#{r:02x}{g:02x}{b:02x}");
+        let pair = |light, dark| format!("light-dark({}, {})", hex(light), hex(dark));
+        for block in Block::ALL {
+            let colours = pair(LIGHT.block(block), DARK.block(block));
+            let rule = format!(".swatch.{} {{ background: {colours}; }}", block.word());
+            assert!(css.contains(&rule), "{rule}");
+        }
+        let named = [
+            ("bg", LIGHT.background, DARK.background),
+            ("text", LIGHT.text, DARK.text),
+            ("muted", LIGHT.muted, DARK.muted),
+        ];
+        for (name, light, dark) in named {
+            let rule = format!("--{name}: {};", pair(light, dark));
+            assert!(css.contains(&rule), "{rule}");
+        }
+    }
 }

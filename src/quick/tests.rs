@@ -25,6 +25,16 @@ fn seven_billion_in_fp32_under_adam_is_112_gb() {
 }
 
 #[test]
+fn the_parameters_are_only_a_quarter() {
+    let answer = quick(&article(7 * GB, Precision::Fp32, Optimizer::Adamw), Given::default());
+    let said = answer.reminder(Lang::En).expect("there is more than parameters");
+    assert!(said.starts_with("The parameters are only 25 % of it"), "{said}");
+    let mut frozen = article(7 * GB, Precision::Bf16, Optimizer::Adamw);
+    frozen.method = Method::Lora;
+    assert_eq!(quick(&frozen, Given::default()).reminder(Lang::En), None);
+}
+
+#[test]
 fn thirteen_billion_in_fp16_under_adam_with_8_gb_of_activations_is_112_gb() {
     let given = Given { activations: Some(8 * GB), ..Given::default() };
     let answer = quick(&article(13 * GB, Precision::Fp16, Optimizer::Adamw), given);
