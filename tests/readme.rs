@@ -164,7 +164,8 @@ fn what_the_program_is_said_to_print_is_what_it_prints() {
 
 #[test]
 fn the_pictures_are_the_program_s() {
-    for (picture, (readme, lang)) in ["docs/figure.svg", "docs/figure.zh-CN.svg"].into_iter().zip(READMES) {
+    for (picture, (readme, lang)) in ["public/readme.svg", "public/readme.zh-CN.svg"].into_iter().zip(READMES)
+    {
         let readme = text(readme);
         assert!(readme.contains(&format!("({picture})")));
         let command = readme.lines().find(|line| line.starts_with("$ trainmem ")).unwrap();
