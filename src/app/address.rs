@@ -70,26 +70,25 @@ pub(super) fn link(config: &Config) -> String {
 
 /// Keeps address and state in step, both ways.
 pub(super) fn follow(state: State) {
+    // The view of the address as it stands, and the change that waits.
     let view = StoredValue::new(state.view.get_untracked());
-    let timer = StoredValue::new(None::<TimeoutHandle>);
-    Effect::watch(
-        move || state.config.get(),
-        move |config, _, _| {
-            if let Some(timer) = timer.get_value() {
-                timer.clear();
-            }
-            let pushed = view.get_value() != config.page.view;
-            view.set_value(config.page.view);
-            let url = link(config);
-            if pushed {
-                timer.set_value(None);
-                write(&url, true);
-            } else {
-                timer.set_value(set_timeout_with_handle(move || write(&url, false), PAUSE).ok());
-            }
-        },
-        false,
-    );
+    let mut waiting = None::<TimeoutHandle>;
+    let mut first = true;
+    super::el::follow(Box::new(move || {
+        let (url, now) = state.config.with(|config| (link(config), config.page.view));
+        if let Some(waiting) = waiting.take() {
+            waiting.clear();
+        }
+        if std::mem::take(&mut first) {
+            return;
+        }
+        if view.get_value() == now {
+            waiting = set_timeout_with_handle(move || write(&url, false), PAUSE).ok();
+        } else {
+            view.set_value(now);
+            write(&url, true);
+        }
+    }));
     browser::listen(&window(), "popstate", move |_| {
         let read = Config::from_link(&current());
         view.set_value(read.config.page.view);

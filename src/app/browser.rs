@@ -1,8 +1,10 @@
 //! The browser's odds and ends, each call guarded: a frame of another origin has no storage, and none of this may
 //! break the page.
 
+use js_sys::Promise;
 use leptos::prelude::*;
 use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
 use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, HtmlElement, MediaQueryList, Url};
 
 const PREFIX: &str = "trainmem.";
@@ -44,18 +46,25 @@ pub(super) fn value_of(event: &web_sys::Event) -> String {
     value.and_then(|value| value.as_string()).unwrap_or_default()
 }
 
+/// Is this flag of the element that an event comes from set?
+pub(super) fn is(event: &web_sys::Event, flag: &str) -> bool {
+    event.target().is_some_and(|target| {
+        js_sys::Reflect::get(&target, &flag.into()).is_ok_and(|value| value.is_truthy())
+    })
+}
+
 /// Is the page within another?
 pub(super) fn framed() -> bool {
     window().parent().ok().flatten().is_some_and(|parent| parent != window())
 }
 
 /// Does a media query hold? Follows its changes.
-pub(super) fn media(query: &str) -> ReadSignal<bool> {
+pub(super) fn media(query: &str) -> RwSignal<bool> {
     let list = window().match_media(query).ok().flatten();
-    let (holds, set) = signal(list.as_ref().is_some_and(MediaQueryList::matches));
+    let holds = RwSignal::new(list.as_ref().is_some_and(MediaQueryList::matches));
     if let Some(list) = list {
         let watched = list.clone();
-        listen(&list, "change", move |_| set.set(watched.matches()));
+        listen(&list, "change", move |_| holds.set(watched.matches()));
     }
     holds
 }
@@ -94,14 +103,20 @@ pub(super) fn save(blob: &Blob, name: &str) {
 }
 
 /// Puts text on the clipboard; says whether that worked (frames and plain http often forbid it).
-pub(super) fn copy(text: &str) -> impl Future<Output = bool> + use<> {
+pub(super) fn copy(text: &str, done: impl FnOnce(bool) + 'static) {
     let clipboard = window().navigator().clipboard();
     // Where it is forbidden altogether it isn't even there.
-    let promise = (!clipboard.is_undefined()).then(|| clipboard.write_text(text));
-    async move {
-        match promise {
-            Some(promise) => wasm_bindgen_futures::JsFuture::from(promise).await.is_ok(),
-            None => false,
-        }
+    if clipboard.is_undefined() {
+        return done(false);
     }
+    wait(&clipboard.write_text(text).into(), move |copied| done(copied.is_ok()));
+}
+
+/// Hands on what a promise comes to.
+pub(super) fn wait(promise: &JsValue, done: impl FnOnce(Result<JsValue, JsValue>) + 'static) {
+    wait_for(Promise::resolve(promise), Box::new(done));
+}
+
+fn wait_for(promise: Promise, done: Box<dyn FnOnce(Result<JsValue, JsValue>)>) {
+    leptos::task::spawn_local(async move { done(JsFuture::from(promise).await) });
 }

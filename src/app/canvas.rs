@@ -4,6 +4,8 @@ use leptos::prelude::*;
 use wasm_bindgen::prelude::*;
 use web_sys::{HtmlCanvasElement, ResizeObserver};
 
+use super::el;
+
 /// Size in CSS pixels, and device pixels to one of them.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Extent {
@@ -14,9 +16,8 @@ pub(super) struct Extent {
 
 impl Extent {
     fn of(canvas: &HtmlCanvasElement) -> Self {
-        let ratio = window().device_pixel_ratio();
         let (width, height) = (f64::from(canvas.client_width()), f64::from(canvas.client_height()));
-        Self { width, height, ratio }
+        Self { width, height, ratio: window().device_pixel_ratio() }
     }
 
     /// Gives the canvas as many pixels as the screen shows of it.
@@ -28,27 +29,36 @@ impl Extent {
 }
 
 /// The extent of a canvas once it is on the page, and again whenever it or the pixel ratio changes.
-pub(super) fn extent(canvas: NodeRef<leptos::html::Canvas>) -> ReadSignal<Option<Extent>> {
-    let (extent, set) = signal(None);
-    Effect::new(move |_| {
-        let Some(canvas) = canvas.get() else { return };
-        let measured = canvas.clone();
-        let measure = move || {
-            let now = Extent::of(&measured);
-            if now.width > 0.0 {
-                set.set(Some(now));
-            }
-        };
-        measure();
-        let observed = Closure::<dyn FnMut()>::new(measure.clone());
-        if let Ok(observer) = ResizeObserver::new(observed.as_ref().unchecked_ref()) {
-            observer.observe(&canvas);
-            // The figure stays as long as the page does.
-            observed.forget();
+pub(super) fn extent(canvas: &HtmlCanvasElement) -> RwSignal<Option<Extent>> {
+    let extent = RwSignal::new(None);
+    let measured = canvas.clone();
+    let measure = move || {
+        let now = Extent::of(&measured);
+        // A figure that is gone has neither size nor signal.
+        if now.width > 0.0 && extent.try_get_untracked().is_some_and(|before| before != Some(now)) {
+            extent.set(Some(now));
         }
-        follow_ratio(measure);
-    });
+    };
+    // Observing tells the first size too, before the first paint.
+    let observed = Closure::<dyn FnMut()>::new(measure.clone());
+    if let Ok(observer) = ResizeObserver::new(observed.as_ref().unchecked_ref()) {
+        observer.observe(canvas);
+        el::keep(Box::new(Observing { observer, _observed: observed }));
+    }
+    follow_ratio(measure);
     extent
+}
+
+/// Ends with the figure.
+struct Observing {
+    observer: ResizeObserver,
+    _observed: Closure<dyn FnMut()>,
+}
+
+impl Drop for Observing {
+    fn drop(&mut self) {
+        self.observer.disconnect();
+    }
 }
 
 /// Calls back when the window moves to a screen of another pixel ratio, or is zoomed.

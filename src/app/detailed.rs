@@ -1,12 +1,12 @@
 //! The detailed view: model, training, cluster; every key that the vocabulary has, from its table.
 
 use leptos::prelude::*;
-use web_sys::HtmlDetailsElement;
 
+use super::el::{View, all, el, none, part, said, words};
 use super::field::{brief, field, without_effect};
 use super::{State, browser, diagnose};
 use crate::config::{Key, Section};
-use crate::text::{app as text, config as words};
+use crate::text::{app as text, config as names};
 
 /// The fields of `config.json` that are asked for by name; the others come with a pasted file.
 const SHAPE: [&str; 8] = [
@@ -31,132 +31,107 @@ const fn named(section: Section) -> &'static [Key] {
 }
 
 /// The sections.
-pub(super) fn view(state: State) -> AnyView {
-    let narrow = browser::media("(max-width: 899px)");
-    let wide = !narrow.get_untracked();
-    let counted = Memo::new(move |_| state.config.with(|config| config.params.is_some()));
-    let model = move || {
-        view! {
-            {fields(state, &["model"])}
-            {move || counted.get().then(|| fields(state, &["params"]))}
-            {shape(state)}
-            {diagnose::drop_config(state)}
+pub(super) fn view(state: State) -> View {
+    let wide = !state.narrow.get_untracked();
+    let sections = [
+        (Section::Model, true),
+        (Section::Training, wide),
+        (Section::Cluster, wide),
+        (Section::Advanced, false),
+    ];
+    let sections = sections.map(|(section, open)| {
+        let names = keys(section, true);
+        if names.is_empty() {
+            return none();
         }
-        .into_any()
-    };
-    let training = move || fields(state, &keys(Section::Training));
-    let cluster = move || fields(state, &keys(Section::Cluster));
-    let advanced = keys(Section::Advanced);
-    let advanced = (!advanced.is_empty()).then(|| {
-        section(state, narrow, Section::Advanced, false, move || fields(state, &keys(Section::Advanced)))
+        unfolding(Some(state.narrow), open, head(state, section), move || {
+            if section == Section::Model { model(state) } else { fields(state, &names) }
+        })
     });
-    view! {
-        {section(state, narrow, Section::Model, true, model)}
-        {section(state, narrow, Section::Training, wide, training)}
-        {section(state, narrow, Section::Cluster, wide, cluster)}
-        {advanced}
-        {unfolding(
-            narrow,
-            false,
-            move || view! { {state.say(text::NOT_COUNTED_YET)} }.into_any(),
-            move || uncounted(state),
-        )}
-    }
-    .into_any()
+    let uncounted =
+        unfolding(Some(state.narrow), false, said(state, text::NOT_COUNTED_YET), move || uncounted(state));
+    all([all(sections), uncounted])
 }
 
-/// The keys of a section that change the figures.
-fn keys(section: Section) -> Vec<&'static str> {
-    let keys = Key::ALL.iter().filter(|key| key.section() == section && !without_effect(**key));
+/// The keys of a section that change the figures, or those that don't yet.
+fn keys(section: Section, counted: bool) -> Vec<&'static str> {
+    let keys = Key::ALL.iter().filter(|key| key.section() == section && without_effect(**key) != counted);
     keys.map(|key| key.word()).collect()
 }
 
-fn fields(state: State, names: &[&'static str]) -> AnyView {
-    let fields: Vec<AnyView> = names.iter().map(|name| field(state, name)).collect();
-    view! { <div class="group pair">{fields}</div> }.into_any()
+fn fields(state: State, names: &[&'static str]) -> View {
+    let fields: Vec<View> = names.iter().map(|name| field(state, name)).collect();
+    el("div").attr("class", "group pair").child(fields).into()
+}
+
+/// Name of a section, and what it holds in short.
+fn head(state: State, section: Section) -> View {
+    let brief =
+        words(move || named(section).iter().map(|key| brief(state, *key)).collect::<Vec<_>>().join(" · "));
+    all([said(state, names::section(section)), el("span").attr("class", "brief").child(brief).into()])
+}
+
+fn model(state: State) -> View {
+    // Asked for in the quick view only, but never hidden where it is given.
+    let given = Memo::new(move |_| state.config.with(|config| config.params.is_some()));
+    all([
+        fields(state, &["model"]),
+        part(move || if given.get() { fields(state, &["params"]) } else { none() }),
+        shape(state),
+        unfolding(None, false, said(state, text::OWN_CONFIG), move || diagnose::config_json(state)),
+    ])
 }
 
 /// The fields of one's own model; they stand open where the configuration has some.
-fn shape(state: State) -> AnyView {
-    let own = move || state.config.with(|config| !config.architecture.is_empty());
-    let clear = move |_| state.change(|config| config.architecture.clear());
-    view! {
-        <details open=untrack(own)>
-            <summary>{move || state.say(text::SHAPE)}</summary>
-            <p class="help">{move || state.say(text::SHAPE_HELP)}</p>
-            {fields(state, &SHAPE)}
-            {move || {
-                own()
-                    .then(|| {
-                        view! {
-                            <button type="button" on:click=clear>
-                                {state.say(text::BACK_TO_PRESET)}
-                            </button>
-                        }
-                    })
-            }}
-        </details>
-    }
-    .into_any()
+fn shape(state: State) -> View {
+    let own = Memo::new(move |_| state.config.with(|config| !config.architecture.is_empty()));
+    unfolding(None, own.get_untracked(), said(state, text::SHAPE), move || {
+        let clear = part(move || {
+            if !own.get() {
+                return none();
+            }
+            el("button")
+                .attr("type", "button")
+                .on("click", move |_| state.change(|config| config.architecture.clear()))
+                .say(state, text::BACK_TO_PRESET)
+                .into()
+        });
+        let help = el("p").attr("class", "help").say(state, text::SHAPE_HELP);
+        all([help.into(), fields(state, &SHAPE), clear])
+    })
 }
 
 /// Keys that are read and kept but not counted: shown for what they are.
-fn uncounted(state: State) -> AnyView {
+fn uncounted(state: State) -> View {
     let parts = [Section::Training, Section::Cluster, Section::Advanced].map(|section| {
-        let names = Key::ALL.iter().filter(|key| key.section() == section && without_effect(**key));
-        let names: Vec<&'static str> = names.map(|key| key.word()).collect();
-        (!names.is_empty()).then(|| {
-            view! {
-                <div class="group"><h3>{move || state.say(words::section(section))}</h3></div>
-                {fields(state, &names)}
-            }
-        })
-    });
-    view! {
-        <p class="help">{move || state.say(text::NOT_COUNTED_HELP)}</p>
-        {parts.into_iter().collect::<Vec<_>>()}
-    }
-    .into_any()
-}
-
-fn section(
-    state: State,
-    narrow: ReadSignal<bool>,
-    section: Section,
-    open: bool,
-    body: impl Fn() -> AnyView + Send + 'static,
-) -> AnyView {
-    let head = move || {
-        let brief = named(section).iter().map(|key| brief(state, *key)).collect::<Vec<_>>().join(" · ");
-        view! {
-            {state.say(words::section(section))}
-            <span class="brief">{brief}</span>
+        let names = keys(section, false);
+        if names.is_empty() {
+            return none();
         }
-        .into_any()
-    };
-    unfolding(narrow, open, head, body)
+        let name = el("div").attr("class", "group").child(el("h3").say(state, names::section(section)));
+        all([name.into(), fields(state, &names)])
+    });
+    all([el("p").attr("class", "help").say(state, text::NOT_COUNTED_HELP).into(), all(parts)])
 }
 
-/// A section that is built when it is first opened. On a phone only one stands open at a time.
+/// A section that is built when it is first opened. Of those that are exclusive while the window is narrow only one
+/// stands open then.
 fn unfolding(
-    narrow: ReadSignal<bool>,
+    exclusive: Option<RwSignal<bool>>,
     open: bool,
-    head: impl Fn() -> AnyView + Send + 'static,
-    body: impl Fn() -> AnyView + Send + 'static,
-) -> AnyView {
+    head: View,
+    mut body: impl FnMut() -> View + 'static,
+) -> View {
     let built = RwSignal::new(open);
-    let details = NodeRef::<leptos::html::Details>::new();
-    let toggled = move |_| {
-        if details.get_untracked().is_some_and(|details: HtmlDetailsElement| details.open()) {
+    let toggled = move |event: web_sys::Event| {
+        if browser::is(&event, "open") && !built.get_untracked() {
             built.set(true);
         }
     };
-    let was_built = Memo::new(move |_| built.get());
-    view! {
-        <details node_ref=details open=open name=move || narrow.get().then_some("section") on:toggle=toggled>
-            <summary>{head}</summary>
-            {move || was_built.get().then(&body)}
-        </details>
-    }
-    .into_any()
+    let details = el("details")
+        .on("toggle", toggled)
+        .maybe("name", move || exclusive.is_some_and(|narrow| narrow.get()).then(|| "section".to_owned()));
+    let details = if open { details.attr("open", "") } else { details };
+    let body = part(move || if built.get() { body() } else { none() });
+    details.child(el("summary").child(head)).child(body).into()
 }

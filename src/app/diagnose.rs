@@ -6,165 +6,123 @@ use wasm_bindgen::JsCast;
 use web_sys::{DragEvent, File, HtmlInputElement};
 
 use super::State;
-use super::browser::value_of;
+use super::browser::{self, value_of};
+use super::el::{View, all, el, none, part};
 use crate::config::{Config, FIELDS, Key, Problem, Read, Section};
-use crate::text::app as text;
+use crate::text::{Text, app as text};
 
-/// What was made of a text.
-#[derive(Clone)]
-enum Made {
-    /// Keys with their values, and what was not understood.
-    Read(Vec<(String, String)>, Vec<Problem>),
-    /// Nothing could be read.
-    Nothing(Problem),
+/// What was made of a text: keys with their values, and what was not understood.
+#[derive(Clone, Default)]
+struct Made {
+    found: Option<Vec<String>>,
+    problems: Vec<Problem>,
 }
 
 /// The view.
-pub(super) fn view(state: State) -> AnyView {
-    let pasted = RwSignal::new(String::new());
-    let made = RwSignal::new(None::<Made>);
-    let read = move |brought: String| {
-        let outcome = match parse(&brought) {
+pub(super) fn view(state: State) -> View {
+    let made = RwSignal::new(Made::default());
+    let read = move |brought: &str| {
+        made.set(match parse(brought) {
             Ok(read) => {
-                let found = understood(&read.config);
-                let problems = read.problems.clone();
+                let outcome = Made { found: Some(understood(&read.config)), problems: read.problems.clone() };
                 let view = state.view.get_untracked();
                 state.load(read);
                 state.change(|config| config.page.view = view);
-                Made::Read(found, problems)
+                outcome
             }
-            Err(problem) => Made::Nothing(problem),
-        };
-        made.set(Some(outcome));
+            Err(problem) => Made { found: None, problems: vec![problem] },
+        });
     };
-    let read_pasted = move |_| read(pasted.get_untracked());
-    view! {
-        <div class="group">
-            <h2>{move || state.say(text::BRING)}</h2>
-            <p class="help">{move || state.say(text::BRING_HELP)}</p>
-            {dropping(
-                state,
-                "bring",
-                pasted,
-                text::BRING_LABEL,
-                view! {
-                    <button type="button" on:click=read_pasted>{move || state.say(text::READ_IT)}</button>
-                }
-                    .into_any(),
-                read,
-            )}
-            <div aria-live="polite">{move || made.get().map(|made| report(state, &made))}</div>
-        </div>
-    }
-    .into_any()
+    let result = el("div").attr("aria-live", "polite").child(part(move || report(state, &made.get())));
+    el("div")
+        .attr("class", "group")
+        .child(el("h2").say(state, text::BRING))
+        .child(el("p").attr("class", "help").say(state, text::BRING_HELP))
+        .child(dropping(state, "bring", text::BRING_LABEL, text::READ_IT, read))
+        .child(result)
+        .into()
 }
 
 /// In the detailed view: a model's own `config.json`, beside whatever else was asked.
-pub(super) fn drop_config(state: State) -> AnyView {
-    let pasted = RwSignal::new(String::new());
-    let refused = RwSignal::new(None::<Problem>);
-    let read = move |json: String| {
+pub(super) fn config_json(state: State) -> View {
+    let made = RwSignal::new(Made::default());
+    let read = move |json: &str| {
         let mut next = state.config.get_untracked();
         next.model = None;
         next.params = None;
-        match next.set(Key::Architecture.word(), &json) {
-            Ok(()) => refused.set(None),
-            Err(problem) => refused.set(Some(problem)),
+        let problem = next.set(Key::Architecture.word(), json).err();
+        let read = next.architecture != state.config.with_untracked(|config| config.architecture.clone());
+        if problem.is_none() || read {
+            state.change(|config| *config = next);
         }
-        state.change(|config| {
-            if config.architecture != next.architecture {
-                *config = next;
-            }
-        });
+        made.set(Made { found: None, problems: problem.into_iter().collect() });
     };
-    let read_pasted = move |_| read(pasted.get_untracked());
-    view! {
-        <details>
-            <summary>{move || state.say(text::OWN_CONFIG)}</summary>
-            <div class="group">
-                {dropping(
-                    state,
-                    "config-json",
-                    pasted,
-                    text::CONFIG_LABEL,
-                    view! {
-                        <button type="button" on:click=read_pasted>{move || state.say(text::USE_IT)}</button>
-                    }
-                        .into_any(),
-                    read,
-                )}
-                <div aria-live="polite">
-                    {move || {
-                        refused.get().map(|it| view! { <p class="problem">{it.message(state.lang.get())}</p> })
-                    }}
-                </div>
-            </div>
-        </details>
-    }
-    .into_any()
+    let result = el("div").attr("aria-live", "polite").child(part(move || report(state, &made.get())));
+    el("div")
+        .attr("class", "group")
+        .child(dropping(state, "config-json", text::CONFIG_LABEL, text::USE_IT, read))
+        .child(result)
+        .into()
 }
 
 /// A text area that also takes a dropped or picked file.
 fn dropping(
     state: State,
     id: &'static str,
-    pasted: RwSignal<String>,
-    label: crate::text::Text,
-    button: AnyView,
-    read: impl Fn(String) + Copy + 'static,
-) -> AnyView {
+    label: Text,
+    button: Text,
+    read: impl Fn(&str) + Copy + 'static,
+) -> View {
+    let pasted = RwSignal::new(String::new());
     let over = RwSignal::new(false);
     let take = move |file: Option<File>| {
         let Some(file) = file else { return };
-        let promise = file.text();
-        leptos::task::spawn_local(async move {
-            if let Ok(content) = wasm_bindgen_futures::JsFuture::from(promise).await {
-                let content = content.as_string().unwrap_or_default();
-                pasted.set(content.clone());
-                read(content);
+        browser::wait(&file.text().into(), move |content| {
+            if let Some(content) = content.ok().and_then(|content| content.as_string()) {
+                pasted.set(content);
+                read(&pasted.get_untracked());
             }
         });
     };
-    let dropped = move |event: DragEvent| {
+    let dropped = move |event: web_sys::Event| {
         event.prevent_default();
         over.set(false);
-        take(event.data_transfer().and_then(|data| data.files()).and_then(|files| files.get(0)));
+        let data = event.dyn_ref::<DragEvent>().and_then(DragEvent::data_transfer);
+        take(data.and_then(|data| data.files()).and_then(|files| files.get(0)));
     };
     let picked = move |event: web_sys::Event| {
         let input = event.target().and_then(|target| target.dyn_into::<HtmlInputElement>().ok());
         take(input.and_then(|input| input.files()).and_then(|files| files.get(0)));
     };
-    let dragged = move |event: DragEvent| {
-        event.prevent_default();
-        over.set(true);
-    };
-    view! {
-        <div
-            class="drop"
-            class:over=move || over.get()
-            on:dragover=dragged
-            on:dragleave=move |_| over.set(false)
-            on:drop=dropped
-        >
-            <label class="small" for=id>{move || state.say(label)}</label>
-            <textarea
-                id=id
-                rows="6"
-                spellcheck="false"
-                placeholder=move || state.say(text::PASTE_HERE)
-                prop:value=move || pasted.get()
-                on:input=move |event| pasted.set(value_of(&event))
-            ></textarea>
-            <div class="row">
-                {button}
-                <label class="button">
-                    {move || state.say(text::PICK_FILE)}
-                    <input type="file" class="visually-hidden" accept=".json,.txt,application/json" on:change=picked />
-                </label>
-            </div>
-        </div>
-    }
-    .into_any()
+    let area = el("textarea")
+        .attr("id", id)
+        .attr("rows", "6")
+        .attr("spellcheck", "false")
+        .label("placeholder", state, text::PASTE_HERE)
+        .prop("value", move || pasted.get().into())
+        .on("input", move |event| pasted.set(value_of(&event)));
+    let file = el("input")
+        .attr("type", "file")
+        .attr("class", "visually-hidden")
+        .attr("accept", ".json,.txt,application/json")
+        .on("change", picked);
+    let file = el("label").attr("class", "button").say(state, text::PICK_FILE).child(file);
+    let button = el("button")
+        .attr("type", "button")
+        .on("click", move |_| read(&pasted.get_untracked()))
+        .say(state, button);
+    el("div")
+        .live("class", move || if over.get() { "drop over" } else { "drop" }.to_owned())
+        .on("dragover", move |event| {
+            event.prevent_default();
+            over.set(true);
+        })
+        .on("dragleave", move |_| over.set(false))
+        .on("drop", dropped)
+        .child(el("label").attr("class", "small").attr("for", id).say(state, label))
+        .child(area)
+        .child(el("div").attr("class", "row").child(button).child(file))
+        .into()
 }
 
 /// JSON starts with a brace; everything else is a link.
@@ -174,42 +132,33 @@ fn parse(brought: &str) -> Result<Read, Problem> {
 }
 
 /// Keys and fields that differ from the defaults, as they are written.
-fn understood(config: &Config) -> Vec<(String, String)> {
+fn understood(config: &Config) -> Vec<String> {
     let default = Config::default();
     let keys = Key::ALL.iter().filter(|key| **key != Key::Architecture && key.section() != Section::Page);
     let names = keys.map(|key| key.word()).chain(FIELDS.iter().map(|field| field.name));
-    names
-        .map(|name| (name, config.get(name)))
+    let values = names.map(|name| (name, config.get(name)));
+    values
         .filter(|(name, value)| *value != default.get(name))
-        .map(|(name, value)| (name.to_owned(), value))
+        .map(|(name, value)| format!("{name} = {value}"))
         .collect()
 }
 
-fn report(state: State, made: &Made) -> AnyView {
-    let lang = state.lang.get();
-    match made {
-        Made::Nothing(problem) => view! { <p class="problem">{problem.message(lang)}</p> }.into_any(),
-        Made::Read(found, problems) => {
-            let found: Vec<AnyView> = found
-                .iter()
-                .map(|(key, value)| view! { <li><code>{format!("{key} = {value}")}</code></li> }.into_any())
-                .collect();
-            let none =
-                found.is_empty().then(|| view! { <p class="help">{state.say(text::NOTHING_FOUND)}</p> });
-            let problems: Vec<AnyView> = problems
-                .iter()
-                .map(|problem| view! { <li class="problem">{problem.message(lang)}</li> }.into_any())
-                .collect();
-            let heading =
-                (!problems.is_empty()).then(|| view! { <h3>{state.say(text::NOT_UNDERSTOOD)}</h3> });
-            view! {
-                <h3>{state.say(text::UNDERSTOOD)}</h3>
-                {none}
-                <ul class="found">{found}</ul>
-                {heading}
-                <ul class="found">{problems}</ul>
-            }
-            .into_any()
+fn report(state: State, made: &Made) -> View {
+    let lang = state.lang();
+    let found = made.found.as_ref().map(|found| {
+        let heading = el("h3").text(state.say(text::UNDERSTOOD)).into();
+        if found.is_empty() {
+            return all([heading, el("p").attr("class", "help").text(state.say(text::NOTHING_FOUND)).into()]);
         }
+        let items: Vec<View> =
+            found.iter().map(|item| el("li").child(el("code").text(item)).into()).collect();
+        all([heading, el("ul").attr("class", "found").child(items).into()])
+    });
+    if made.problems.is_empty() {
+        return found.into();
     }
+    let heading = el("h3").text(state.say(text::NOT_UNDERSTOOD)).into();
+    let item = |it: &Problem| el("li").attr("class", "problem").text(&it.message(lang)).into();
+    let items: Vec<View> = made.problems.iter().map(item).collect();
+    all([found.unwrap_or_else(none), heading, el("ul").attr("class", "found").child(items).into()])
 }

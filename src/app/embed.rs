@@ -11,6 +11,7 @@ use leptos::prelude::*;
 use wasm_bindgen::prelude::*;
 use web_sys::{MessageEvent, ResizeObserver};
 
+use super::el::{View, el, follow};
 use super::field::field;
 use super::{State, address, browser, figure, headline, ledger, problems};
 use crate::config::{Config, Key, LONGEST_LINK, Theme};
@@ -24,32 +25,34 @@ pub(super) fn wanted(state: State) -> bool {
 }
 
 /// The embedded page.
-pub(super) fn view(state: State) -> AnyView {
+pub(super) fn view(state: State) -> View {
     if let Some(root) = browser::root() {
         let _ = root.dataset().set("embed", "1");
     }
     let (hidden, more) = (address::frame("hide"), address::frame("controls"));
     let shows = |part: &str| !hidden.iter().any(|word| word == part);
     let adds = |part: &str| more.iter().any(|word| word == part);
-    let fields: Vec<AnyView> =
-        Key::ALL.iter().filter(|key| adds(key.word())).map(|key| field(state, key.word())).collect();
-    let fields = (!fields.is_empty()).then(|| view! { <div class="pair">{fields}</div> });
-    let href = move || state.config.with(address::link);
-    let link = shows("link").then(|| {
-        view! { <p class="small"><a href=href target="_blank" rel="noopener">{move || state.say(text::FULL_PAGE)}</a></p> }
-    });
-    converse(state);
-    view! {
-        <main class="answer">
-            {shows("headline").then(|| headline::view(state))}
-            {figure::view(state, figure::Parts { tabs: shows("tabs"), exports: adds("exports") })}
-            {fields}
-            {problems::view(state)}
-            {adds("ledger").then(|| ledger::view(state))}
-            {link}
-        </main>
+    let mut page = el("main").attr("class", "answer");
+    if shows("headline") {
+        page = page.child(headline::view(state));
     }
-    .into_any()
+    page = page.child(figure::view(state, figure::Parts { tabs: shows("tabs"), exports: adds("exports") }));
+    let fields = Key::ALL.iter().filter(|key| adds(key.word()));
+    let fields: Vec<View> = fields.map(|key| field(state, key.word())).collect();
+    page = page.child(el("div").attr("class", "pair").child(fields)).child(problems::view(state));
+    if adds("ledger") {
+        page = page.child(ledger::view(state));
+    }
+    if shows("link") {
+        let link = el("a")
+            .live("href", move || state.config.with(address::link))
+            .attr("target", "_blank")
+            .attr("rel", "noopener")
+            .say(state, text::FULL_PAGE);
+        page = page.child(el("p").attr("class", "small").child(link));
+    }
+    converse(state);
+    page.into()
 }
 
 /// Tells the host what happens here, and listens to it.
@@ -57,7 +60,8 @@ fn converse(state: State) {
     if !browser::framed() {
         return;
     }
-    Effect::new(move |told: Option<bool>| {
+    send("ready", &[]);
+    follow(Box::new(move || {
         let query = state.config.with(address::query);
         let mut totals = Vec::new();
         state.outcome.with(|outcome| {
@@ -72,13 +76,9 @@ fn converse(state: State) {
                 ]);
             }
         });
-        if told.is_none() {
-            send("ready", &[]);
-        }
         let sizes = object(totals.into_iter().map(|(name, bytes)| (name, JsValue::from_f64(bytes as f64))));
         send("change", &[("query", query.into()), ("totals", sizes.into())]);
-        true
-    });
+    }));
     watch_height();
     browser::listen(&window(), "message", move |event| {
         let Some(event) = event.dyn_ref::<MessageEvent>() else { return };

@@ -3,41 +3,35 @@
 use leptos::prelude::*;
 use wasm_bindgen::prelude::*;
 
+use super::el::{View, el};
 use super::state::Answer;
 use super::{State, browser, figure};
 use crate::report;
 use crate::text::app as text;
 
-/// What can be saved.
-const KINDS: [(&str, &str); 5] = [
-    ("png", "image/png"),
-    ("svg", "image/svg+xml"),
-    ("csv", "text/csv;charset=utf-8"),
-    ("json", "application/json"),
-    ("md", "text/markdown;charset=utf-8"),
+/// What can be saved: the name's ending, the type, the button.
+const KINDS: [(&str, &str, &str); 5] = [
+    ("png", "image/png", "PNG"),
+    ("svg", "image/svg+xml", "SVG"),
+    ("csv", "text/csv;charset=utf-8", "CSV"),
+    ("json", "application/json", "JSON"),
+    ("md", "text/markdown;charset=utf-8", "Markdown"),
 ];
 
 /// The buttons.
-pub(super) fn buttons(state: State) -> AnyView {
-    let buttons = KINDS.map(|(kind, mime)| {
-        let name = if kind == "md" { "Markdown".to_owned() } else { kind.to_ascii_uppercase() };
-        let label = {
-            let name = name.clone();
-            move || text::SAVE_AS.fill(state.lang.get(), &[("kind", &name)])
-        };
-        view! {
-            <button type="button" data-export=kind aria-label=label on:click=move |_| save(state, kind, mime)>
-                {name}
-            </button>
-        }
-        .into_any()
-    });
-    view! {
-        <div class="row exports" role="group" aria-label=move || state.say(text::EXPORTS)>
-            {buttons.into_iter().collect::<Vec<_>>()}
-        </div>
+pub(super) fn buttons(state: State) -> View {
+    let mut row = el("div").attr("class", "row exports").attr("role", "group");
+    row = row.label("aria-label", state, text::EXPORTS);
+    for (kind, mime, name) in KINDS {
+        let button = el("button")
+            .attr("type", "button")
+            .attr("data-export", kind)
+            .live("aria-label", move || text::SAVE_AS.fill(state.lang(), &[("kind", &name)]))
+            .on("click", move |_| save(state, kind, mime))
+            .text(name);
+        row = row.child(button);
     }
-    .into_any()
+    row.into()
 }
 
 fn save(state: State, kind: &'static str, mime: &'static str) {
@@ -46,13 +40,13 @@ fn save(state: State, kind: &'static str, mime: &'static str) {
     if kind == "png" {
         return figure::png(state, &answer, move |blob| browser::save(&blob, &name));
     }
-    let (lang, units) = (state.lang.get_untracked(), state.units.get_untracked());
-    let Answer { estimate, .. } = &*answer;
+    let shown = state.shown.get_untracked();
+    let Answer { config, estimate } = &*answer;
     let content = match kind {
         "svg" => figure::svg(state, &answer),
-        "csv" => report::csv(estimate, lang),
-        "json" => report::json(estimate, lang),
-        _ => report::markdown(&answer.config, estimate, lang, units),
+        "csv" => report::csv(estimate, shown.lang),
+        "json" => report::json(estimate, shown.lang),
+        _ => report::markdown(config, estimate, shown.lang, shown.units),
     };
     if let Some(blob) = browser::blob(&JsValue::from_str(&content), mime) {
         browser::save(&blob, &name);

@@ -4,8 +4,9 @@ use leptos::prelude::*;
 
 use super::State;
 use super::browser::value_of;
-use crate::config::{Effect, Key, Kind, Name, gpu, gpus, preset, presets};
-use crate::text::{Lang, Text, app as text, config as words};
+use super::el::{El, View, all, el, none, part};
+use crate::config::{Config, Effect, Key, Kind, Name, gpu, gpus, preset, presets};
+use crate::text::{Text, app as text, config as names};
 use crate::units::count;
 
 /// An option of a list: value, name, and the heading it stands under.
@@ -15,210 +16,184 @@ struct Choice {
     under: Text,
 }
 
+const NO_HEADING: Text = Text::same("");
+
 /// The field of a key, with label, help, source, and what is wrong with what was typed.
-pub(super) fn field(state: State, name: &'static str) -> AnyView {
-    let Some(known) = Name::find(name) else { return ().into_any() };
-    let (label, help, source) = match known {
-        Name::Key(key) => (words::label(key), words::help(key), words::source(key)),
-        Name::Field(field) => {
-            let (label, help) = words::field(field.name).unwrap_or((Text::same(name), Text::same("")));
-            (label, help, None)
-        }
-    };
+pub(super) fn field(state: State, name: &'static str) -> View {
+    let Some(known) = Name::find(name) else { return none() };
     let kind = known.kind();
+    let (label, help) = match known {
+        Name::Key(key) => (names::label(key), names::help(key)),
+        Name::Field(field) => names::field(field.name).unwrap_or((Text::same(name), NO_HEADING)),
+    };
     let id = format!("field-{name}");
-    let list = matches!(kind, Kind::List(_));
-    let control = match known {
-        Name::Key(key) => match kind {
-            Kind::List(all) => checks(state, key, all),
-            _ => match choices(key) {
-                Some(choices) => select(state, key, choices),
-                None => input(state, name, kind),
-            },
-        },
-        Name::Field(_) => match kind {
-            Kind::Flag => select_of(state, name, flag_choices(name)),
-            _ => input(state, name, kind),
-        },
+    let caption = match kind {
+        Kind::List(_) => el("span").attr("class", "label").attr("id", &format!("{id}-label")),
+        _ => el("label").attr("for", &id),
     };
-    let caption = move || state.say(label);
-    let caption = if list {
-        view! { <span class="label" id=format!("{id}-label")>{caption}</span> }.into_any()
-    } else {
-        view! { <label for=id.clone()>{caption}</label> }.into_any()
+    let control = match (kind, choices(known)) {
+        (Kind::List(all), _) => checks(state, name, all),
+        (_, Some(choices)) => select(state, name, choices),
+        _ => input(state, name, kind),
     };
-    // A shipped model or card has a source of its own.
-    let source = move || match known {
-        Name::Key(Key::Model) => preset(&state.selected(name)).map(|preset| preset.source.as_str()),
-        Name::Key(Key::Gpu) => gpu(&state.selected(name)).map(|gpu| gpu.source),
-        _ => source,
+    let number = matches!(
+        kind,
+        Kind::Count { .. } | Kind::Tokens { .. } | Kind::Flag | Kind::Bytes { .. } | Kind::Probability
+    );
+    let help = el("p")
+        .attr("class", "help")
+        .attr("id", &format!("{id}-help"))
+        .say(state, help)
+        .text(" ")
+        .child(el("code").text(name))
+        .child(part(move || source(state, known, label)));
+    let problem = el("div").attr("id", &format!("{id}-problem")).attr("aria-live", "polite");
+    el("div")
+        .attr("class", if number { "field" } else { "field wide" })
+        .child(caption.say(state, label))
+        .child(control)
+        .child(help)
+        .child(problem.child(part(move || said(state, name))))
+        .into()
+}
+
+/// Where the key is defined; a shipped model or card has a source of its own.
+fn source(state: State, known: Name, label: Text) -> View {
+    let url = match known {
+        Name::Key(Key::Model) => preset(&state.selected("model")).map(|preset| preset.source.as_str()),
+        Name::Key(Key::Gpu) => gpu(&state.selected("gpu")).map(|gpu| gpu.source),
+        Name::Key(key) => names::source(key),
+        Name::Field(_) => None,
     };
-    view! {
-        <div class=if matches!(kind, Kind::Count { .. } | Kind::Tokens { .. } | Kind::Flag | Kind::Bytes { .. } | Kind::Probability) { "field" } else { "field wide" }>
-            {caption}
-            {control}
-            <p class="help" id=format!("{id}-help")>
-                {move || state.say(help)} " " <code>{name}</code>
-                {move || {
-                    let about = text::SOURCE_OF.fill(state.lang.get(), &[("what", &state.say(label))]);
-                    source().map(|url| view! {
-                        " " <a href=url target="_blank" rel="noopener" aria-label=about>{state.say(text::SOURCE)}</a>
-                    })
-                }}
-            </p>
-            <div id=format!("{id}-problem") aria-live="polite">{move || said(state, name)}</div>
-        </div>
-    }
-    .into_any()
+    let Some(url) = url else { return none() };
+    let about = text::SOURCE_OF.fill(state.lang(), &[("what", &state.say(label))]);
+    let link = el("a").attr("href", url).attr("target", "_blank").attr("rel", "noopener");
+    all([super::el::text(" "), link.attr("aria-label", &about).text(state.say(text::SOURCE)).into()])
 }
 
 /// What is wrong with, or to be said of, what stands in the field.
-fn said(state: State, name: &str) -> AnyView {
-    let lang = state.lang.get();
-    if let Some(problem) = state.problem(name) {
-        return view! { <p class="problem">{problem.message(lang)}</p> }.into_any();
-    }
-    match state.warning(name) {
-        Some(problem) => view! { <p class="note">{problem.message(lang)}</p> }.into_any(),
-        None => ().into_any(),
+fn said(state: State, name: &str) -> View {
+    let lang = state.lang();
+    match (state.problem(name), state.warning(name)) {
+        (Some(problem), _) => el("p").attr("class", "problem").text(&problem.message(lang)).into(),
+        (None, Some(problem)) => el("p").attr("class", "note").text(&problem.message(lang)).into(),
+        (None, None) => none(),
     }
 }
 
+/// What every control has.
+fn control(state: State, tag: &str, name: &'static str) -> El {
+    el(tag)
+        .attr("id", &format!("field-{name}"))
+        .attr("data-key", name)
+        .attr("aria-describedby", &format!("field-{name}-help field-{name}-problem"))
+        .live("aria-invalid", move || state.problem(name).is_some().to_string())
+}
+
 /// A text field: numbers are typed as people write them, so that it is no `type=number`.
-fn input(state: State, name: &'static str, kind: Kind) -> AnyView {
+fn input(state: State, name: &'static str, kind: Kind) -> El {
     let keyboard = match kind {
         Kind::Count { max, .. } if max <= 1_000_000 => "numeric",
         Kind::Probability | Kind::Number => "decimal",
         _ => "text",
     };
-    view! {
-        <input
-            type="text"
-            id=format!("field-{name}")
-            data-key=name
-            inputmode=keyboard
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck="false"
-            aria-describedby=format!("field-{name}-help field-{name}-problem")
-            aria-invalid=move || state.problem(name).is_some().to_string()
-            placeholder=move || state.fallback(name)
-            prop:value=move || state.shown(name)
-            on:input=move |event| state.set(name, value_of(&event))
-            on:change=move |_| state.leave(name)
-        />
-    }
-    .into_any()
+    control(state, "input", name)
+        .attr("type", "text")
+        .attr("inputmode", keyboard)
+        .attr("autocomplete", "off")
+        .attr("autocapitalize", "off")
+        .attr("spellcheck", "false")
+        .live("placeholder", move || state.fallback(name))
+        .prop("value", move || state.typed(name).into())
+        .on("input", move |event| state.set(name, value_of(&event)))
+        .on("change", move |_| state.leave(name))
 }
 
-fn select(state: State, key: Key, choices: Vec<Choice>) -> AnyView {
-    select_of(state, key.word(), choices)
-}
-
-fn select_of(state: State, name: &'static str, choices: Vec<Choice>) -> AnyView {
+fn select(state: State, name: &'static str, choices: Vec<Choice>) -> El {
     // Neighbours under the same heading stand in one group.
-    let mut groups: Vec<(Text, Vec<AnyView>)> = Vec::new();
+    let mut groups: Vec<(Text, Vec<View>)> = Vec::new();
     for Choice { value, name: shown, under } in choices {
-        let option = view! {
-            <option value=value selected=move || state.selected(name) == value>
-                {move || state.say(shown)}
-            </option>
-        }
-        .into_any();
+        let option = el("option").attr("value", value).say(state, shown).into();
         match groups.last_mut() {
             Some((heading, options)) if *heading == under => options.push(option),
             _ => groups.push((under, vec![option])),
         }
     }
-    let groups: Vec<AnyView> = groups
-        .into_iter()
-        .map(|(heading, options)| match heading.en {
-            "" => options.into_any(),
-            _ => view! { <optgroup label=move || state.say(heading)>{options}</optgroup> }.into_any(),
-        })
-        .collect();
-    view! {
-        <select
-            id=format!("field-{name}")
-            data-key=name
-            aria-describedby=format!("field-{name}-help field-{name}-problem")
-            aria-invalid=move || state.problem(name).is_some().to_string()
-            prop:value=move || state.selected(name)
-            on:change=move |event| state.pick(name, value_of(&event))
-        >
-            {groups}
-        </select>
-    }
-    .into_any()
+    let grouped = |(heading, options): (Text, Vec<View>)| {
+        if heading == NO_HEADING {
+            return View::from(options);
+        }
+        el("optgroup").label("label", state, heading).child(options).into()
+    };
+    let groups: Vec<View> = groups.into_iter().map(grouped).collect();
+    control(state, "select", name)
+        .child(groups)
+        .prop("value", move || state.selected(name).into())
+        .on("change", move |event| state.pick(name, value_of(&event)))
 }
 
-fn checks(state: State, key: Key, all: &'static [&'static str]) -> AnyView {
-    let name = key.word();
+fn checks(state: State, name: &'static str, words: &'static [&'static str]) -> El {
     let has =
         move |word: &str| state.config.with(|config| config.get(name).split(',').any(|one| one == word));
-    let boxes: Vec<AnyView> = all
-        .iter()
-        .map(|&word| {
-            let toggle = move |_| {
-                let kept = all.iter().filter(|one| untrack(|| has(one)) != (**one == word));
-                state.set(name, kept.copied().collect::<Vec<_>>().join(","));
-                state.leave(name);
-            };
-            view! {
-                <label>
-                    <input type="checkbox" prop:checked=move || has(word) on:change=toggle />
-                    {move || state.say(words::choice(key, word))}
-                </label>
-            }
-            .into_any()
-        })
-        .collect();
-    view! {
-        <div
-            class="checks"
-            role="group"
-            id=format!("field-{name}")
-            data-key=name
-            aria-labelledby=format!("field-{name}-label")
-        >
-            {boxes}
-        </div>
-    }
-    .into_any()
+    let one = |&word: &&'static str| {
+        let toggle = move |_| {
+            let kept = words.iter().filter(|one| untrack(|| has(one)) != (**one == word));
+            state.set(name, kept.copied().collect::<Vec<_>>().join(","));
+            state.leave(name);
+        };
+        let check = el("input").attr("type", "checkbox").prop("checked", move || has(word).into());
+        let shown = Key::parse(name).map_or(Text::same(word), |key| names::choice(key, word));
+        el("label").child(check.on("change", toggle)).say(state, shown).into()
+    };
+    let boxes: Vec<View> = words.iter().map(one).collect();
+    el("div")
+        .attr("class", "checks")
+        .attr("role", "group")
+        .attr("id", &format!("field-{name}"))
+        .attr("data-key", name)
+        .attr("aria-labelledby", &format!("field-{name}-label"))
+        .child(boxes)
 }
 
 /// The options of a key that is chosen from a list.
-fn choices(key: Key) -> Option<Vec<Choice>> {
-    Some(match key.kind() {
-        Kind::Choice(all) => {
-            // Advanced keys have no default of ours: the framework's own.
-            let unset = crate::config::Config::default().get(key.word()).is_empty().then_some(Choice {
-                value: "",
-                name: text::UNSET,
-                under: Text::same(""),
-            });
-            let words = all.iter().map(|&word| {
-                let name = words::choice(key, word);
-                let counted = match key.effect() {
-                    Effect::Only(counted) => counted.contains(&word),
-                    Effect::Yes | Effect::NotYet => true,
-                };
-                Choice { value: word, name, under: if counted { Text::same("") } else { text::NOT_COUNTED } }
-            });
-            // Those that change the figures first; `sort_by_key` keeps the order within.
-            let mut choices: Vec<Choice> = unset.into_iter().chain(words).collect();
-            choices.sort_by_key(|choice| !choice.under.en.is_empty());
-            choices
+fn choices(known: Name) -> Option<Vec<Choice>> {
+    let choice = |value, name| Choice { value, name, under: NO_HEADING };
+    let (kind, effect) = match known {
+        Name::Key(key) => (known.kind(), key.effect()),
+        Name::Field(_) => (known.kind(), Effect::Yes),
+    };
+    let name = match known {
+        Name::Key(key) => key.word(),
+        Name::Field(field) => field.name,
+    };
+    // Settings that a framework names have its default, not ours.
+    let unset = Config::default().get(name).is_empty().then(|| choice("", text::UNSET));
+    Some(match kind {
+        Kind::Choice(words) => {
+            let named = |word| match known {
+                Name::Key(key) => choice(word, names::choice(key, word)),
+                Name::Field(_) => choice(word, Text::same(word)),
+            };
+            let counts = |word: &str| match effect {
+                Effect::Only(counted) => counted.contains(&word),
+                Effect::Yes | Effect::NotYet => true,
+            };
+            // Those that change the figures first.
+            let counted = words.iter().filter(|word| counts(word)).map(|word| named(word));
+            let others = words.iter().filter(|word| !counts(word));
+            let others = others.map(|word| Choice { under: text::NOT_COUNTED, ..named(word) });
+            unset.into_iter().chain(counted).chain(others).collect()
         }
-        Kind::Flag => flag_choices(key.word()),
+        Kind::Flag => {
+            unset.into_iter().chain([choice("true", text::ON), choice("false", text::OFF)]).collect()
+        }
         Kind::Model => {
-            let own = Choice { value: "", name: text::OWN_MODEL, under: Text::same("") };
             let shipped = presets().iter().map(|preset| Choice {
                 value: &preset.id,
                 name: Text::same(&preset.name),
                 under: Text::same(owner(&preset.source)),
             });
-            std::iter::once(own).chain(shipped).collect()
+            [choice("", text::OWN_MODEL)].into_iter().chain(shipped).collect()
         }
         Kind::Gpu => gpus()
             .iter()
@@ -228,20 +203,34 @@ fn choices(key: Key) -> Option<Vec<Choice>> {
     })
 }
 
-fn flag_choices(name: &str) -> Vec<Choice> {
-    let unset = crate::config::Config::default().get(name).is_empty();
-    let unset = unset.then_some(Choice { value: "", name: text::UNSET, under: Text::same("") });
-    let flags = [("true", text::ON), ("false", text::OFF)];
-    unset
-        .into_iter()
-        .chain(flags.map(|(value, name)| Choice { value, name, under: Text::same("") }))
-        .collect()
+/// Who publishes a model: the owner in its source's address, as people search for it.
+fn owner(source: &'static str) -> &'static str {
+    source.split('/').nth(3).unwrap_or_default()
+}
+
+/// Is the key without effect on any figure?
+pub(super) fn without_effect(key: Key) -> bool {
+    key.effect() == Effect::NotYet
+}
+
+/// The value of a key in short, for a closed section.
+pub(super) fn brief(state: State, key: Key) -> String {
+    let value = state.selected(key.word());
+    let name = match key.kind() {
+        Kind::Choice(words) => {
+            words.iter().find(|word| **word == value).map(|word| state.say(names::choice(key, word)))
+        }
+        Kind::Gpu => gpu(&value).map(|gpu| gpu.name),
+        Kind::Model => preset(&value).map(|preset| preset.name.as_str()),
+        _ => None,
+    };
+    name.map_or(value.clone(), str::to_owned)
 }
 
 impl State {
     /// The option that a list shows: what was given, else what is used instead.
     pub(super) fn selected(self, name: &str) -> String {
-        let shown = self.shown(name);
+        let shown = self.typed(name);
         if !shown.is_empty() {
             return shown;
         }
@@ -274,30 +263,5 @@ impl State {
         }
         self.set(name, picked);
         self.leave(name);
-    }
-}
-
-/// Who publishes a model: the owner in its source's address, as people search for it.
-fn owner(source: &'static str) -> &'static str {
-    source.split('/').nth(3).unwrap_or_default()
-}
-
-/// Is the key without effect on any figure?
-pub(super) fn without_effect(key: Key) -> bool {
-    key.effect() == Effect::NotYet
-}
-
-/// The value of a key in short, for a closed section.
-pub(super) fn brief(state: State, key: Key) -> String {
-    let value = state.selected(key.word());
-    let lang: Lang = state.lang.get();
-    match key.kind() {
-        Kind::Choice(all) => all
-            .iter()
-            .find(|word| **word == value)
-            .map_or(value.clone(), |word| words::choice(key, word).get(lang).to_owned()),
-        Kind::Gpu => gpu(&value).map_or(value.clone(), |gpu| gpu.name.to_owned()),
-        Kind::Model => preset(&value).map_or(value.clone(), |preset| preset.name.clone()),
-        _ => value,
     }
 }

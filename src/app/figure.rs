@@ -7,9 +7,9 @@ use wasm_bindgen::prelude::*;
 use web_sys::{Blob, HtmlCanvasElement};
 
 use super::canvas::{Extent, extent};
-use super::export;
+use super::el::{View, el, follow};
 use super::tabs::{Tab, tabs};
-use super::{State, state::Answer};
+use super::{State, export, state::Answer};
 use crate::chart::{self, Look, Scene};
 use crate::sweep::{self, what_if};
 use crate::text::app as text;
@@ -34,50 +34,40 @@ pub(super) struct Parts {
 }
 
 /// The figure.
-pub(super) fn view(state: State, parts: Parts) -> AnyView {
-    let canvas = NodeRef::<leptos::html::Canvas>::new();
-    let extent = extent(canvas);
-    let scene = Memo::new(move |_| {
-        let extent = extent.get()?;
-        let answer = state.outcome.with(|outcome| outcome.answer.clone())?;
-        Some((scene(state, &answer, whole(extent.width)), extent))
-    });
-    Effect::new(move |_| {
-        scene.with(|drawn| {
-            if let (Some(canvas), Some((scene, extent))) = (canvas.get(), drawn) {
-                draw(scene, &canvas, Extent { height: f64::from(scene.height), ..*extent }, false);
+pub(super) fn view(state: State, parts: Parts) -> View {
+    let canvas = el("canvas").attr("role", "img");
+    if let Some(canvas) = canvas.element().dyn_ref::<HtmlCanvasElement>() {
+        let (canvas, extent) = (canvas.clone(), extent(canvas));
+        follow(Box::new(move || {
+            let Some(extent) = extent.get() else { return };
+            let Some(answer) = state.outcome.with(|outcome| outcome.answer.clone()) else { return };
+            let scene = scene(state, &answer, whole(extent.width));
+            // Names of attributes and properties are right.
+            let _ = canvas.set_attribute("aria-label", &scene.label);
+            if let Some(frame) = canvas.parent_element() {
+                let _ = frame.set_attribute("style", &format!("height:{}px", scene.height));
             }
-        });
-    });
-    let label =
-        move || scene.with(|drawn| drawn.as_ref().map(|(scene, _)| scene.label.clone()).unwrap_or_default());
-    let height = move || {
-        let width = extent.get().map_or(SAVED.width, |extent| extent.width);
-        format!("{}px", height(state.figure.get(), whole(width)))
-    };
-    let chosen = Signal::derive(move || state.figure.get());
-    let tabs = parts.tabs.then(|| {
-        tabs(state, "figure", text::FIGURES, &FIGURES, chosen, |state, word| state.figure.set(word))
-    });
-    let panel = parts.tabs.then_some("tabpanel");
-    let bar = (parts.tabs || parts.exports).then(|| {
-        view! { <div class="bar">{tabs} {parts.exports.then(|| export::buttons(state))}</div> }
-    });
-    view! {
-        <section id="figure" class="figure" aria-label=move || state.say(text::FIGURE)>
-            {bar}
-            <div
-                class="canvas"
-                id="figure-panel"
-                role=panel
-                aria-labelledby=move || panel.map(|_| format!("figure-{}", chosen.get()))
-                style:height=height
-            >
-                <canvas node_ref=canvas role="img" aria-label=label></canvas>
-            </div>
-        </section>
+            draw(&scene, &canvas, Extent { height: f64::from(scene.height), ..extent }, false);
+        }));
     }
-    .into_any()
+    let mut frame = el("div").attr("class", "canvas").attr("id", "figure-panel").child(canvas);
+    let mut bar = el("div").attr("class", "bar");
+    if parts.tabs {
+        let shown = |state: State| state.figure.get();
+        bar = bar.child(tabs(state, "figure", text::FIGURES, &FIGURES, shown, |state, word| {
+            state.figure.set(word);
+        }));
+        frame = frame
+            .attr("role", "tabpanel")
+            .live("aria-labelledby", move || format!("figure-{}", state.figure.get()));
+    }
+    if parts.exports {
+        bar = bar.child(export::buttons(state));
+    }
+    let section = el("section").attr("id", "figure").attr("class", "figure");
+    let section = section.label("aria-label", state, text::FIGURE);
+    let section = if parts.tabs || parts.exports { section.child(bar) } else { section };
+    section.child(frame).into()
 }
 
 fn height(figure: &str, width: u32) -> u32 {
@@ -86,11 +76,11 @@ fn height(figure: &str, width: u32) -> u32 {
 
 /// The chosen figure, laid out for a width in CSS pixels.
 fn scene(state: State, answer: &Answer, width: u32) -> Scene {
-    let figure = state.figure.get();
+    let (figure, shown) = (state.figure.get(), state.shown.get());
     let look = Look {
-        palette: if state.dark.get() { &chart::DARK } else { &chart::LIGHT },
-        lang: state.lang.get(),
-        units: state.units.get(),
+        palette: if shown.dark { &chart::DARK } else { &chart::LIGHT },
+        lang: shown.lang,
+        units: shown.units,
         width,
         height: height(figure, width),
     };
@@ -123,11 +113,10 @@ pub(super) fn svg(state: State, answer: &Answer) -> String {
 
 /// The shown figure as a picture.
 pub(super) fn png(state: State, answer: &Answer, done: impl FnOnce(Blob) + 'static) {
-    let canvas =
-        document().create_element("canvas").ok().and_then(|it| it.dyn_into::<HtmlCanvasElement>().ok());
-    let Some(canvas) = canvas else { return };
+    let canvas = el("canvas");
+    let Some(canvas) = canvas.element().dyn_ref::<HtmlCanvasElement>() else { return };
     let scene = untrack(|| scene(state, answer, whole(SAVED.width)));
-    draw(&scene, &canvas, Extent { height: f64::from(scene.height), ..SAVED }, true);
+    draw(&scene, canvas, Extent { height: f64::from(scene.height), ..SAVED }, true);
     let done = Closure::once_into_js(move |blob: Option<Blob>| {
         if let Some(blob) = blob {
             done(blob);

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
+use super::el::{View, all, el, follow, part, words};
 use super::{State, quick};
-use crate::config::View;
+use crate::config::View as Shown;
 use crate::estimate::Verdict;
 use crate::report::headline;
 use crate::text::app as text;
@@ -14,59 +15,70 @@ use crate::units::size;
 /// A screen reader hears the answer once typing has paused for this long.
 const PAUSE: Duration = Duration::from_millis(700);
 
+/// What is said.
+struct Said {
+    answer: String,
+    more: String,
+    class: &'static str,
+    last_good: bool,
+}
+
 /// The headline; it takes the focus from the skip button.
-pub(super) fn view(state: State) -> AnyView {
-    let said = Memo::new(move |_| {
-        let (lang, units) = (state.lang.get(), state.units.get());
-        if state.view.get() == View::Quick {
-            let size = size(quick::answer(state).total, units);
-            let rule = text::QUICK_HEADLINE.fill(lang, &[("size", &size)]);
-            return Some((unbroken(&rule), state.say(text::QUICK_MORE).to_owned(), None));
-        }
-        state.outcome.with(|outcome| {
-            let answer = outcome.answer.as_ref()?;
-            let words = headline(&answer.config, &answer.estimate, lang, units);
-            Some((unbroken(&words.verdict), words.worst, Some(answer.estimate.fits.verdict)))
-        })
+pub(super) fn view(state: State) -> View {
+    let shown = part(move || {
+        let said = say(state);
+        let old = said.last_good.then(|| el("p").attr("class", "stale").text(state.say(text::STALE)).into());
+        let answer = el("h2").text(&said.answer).into();
+        let within = all([answer, el("p").text(&said.more).into(), old.into()]);
+        el("div").attr("class", said.class).child(within).into()
     });
-    let colour = move || match said.with(|said| said.as_ref().and_then(|said| said.2)) {
-        Some(Verdict::Yes) => "headline yes",
-        Some(Verdict::Tight) => "headline tight",
-        Some(Verdict::No) => "headline no",
-        None => "headline",
-    };
-    let outdated = move || {
-        let none = said.with(Option::is_none);
-        let old = state.outcome.with(|outcome| !outcome.problems.is_empty()) || state.has_rejected();
-        (old && !none).then(|| view! { <p class="stale">{state.say(text::STALE)}</p> })
-    };
-    let verdict = move || said.with(|said| said.as_ref().map(|said| said.0.clone()));
-    let worst = move || said.with(|said| said.as_ref().map(|said| said.1.clone()));
+    let section = el("section")
+        .attr("id", "headline")
+        .attr("class", "headline")
+        .attr("tabindex", "-1")
+        .label("aria-label", state, text::ANSWER)
+        .child(shown);
 
-    // Spoken later than shown, so that not every key is.
+    // Spoken later than shown, so that not every key is; and not at the start.
     let spoken = RwSignal::new(String::new());
-    let timer = StoredValue::new(None::<TimeoutHandle>);
-    Effect::watch(
-        verdict,
-        move |verdict, _, _| {
-            if let Some(timer) = timer.get_value() {
-                timer.clear();
-            }
-            let verdict = verdict.clone().unwrap_or_default();
-            timer.set_value(set_timeout_with_handle(move || spoken.set(verdict), PAUSE).ok());
-        },
-        false,
-    );
+    let mut timer = None::<TimeoutHandle>;
+    let mut before = untrack(|| say(state).answer);
+    follow(Box::new(move || {
+        let answer = say(state).answer;
+        if answer == before {
+            return;
+        }
+        before.clone_from(&answer);
+        if let Some(timer) = timer.take() {
+            timer.clear();
+        }
+        timer = set_timeout_with_handle(move || spoken.set(answer), PAUSE).ok();
+    }));
+    let status = el("p").attr("class", "visually-hidden").attr("role", "status");
+    all([section.into(), status.child(words(move || spoken.get())).into()])
+}
 
-    view! {
-        <section id="headline" class=colour tabindex="-1" aria-label=move || state.say(text::ANSWER)>
-            <h2>{move || verdict().unwrap_or_else(|| state.say(text::NO_ANSWER).to_owned())}</h2>
-            <p>{worst}</p>
-            {outdated}
-        </section>
-        <p class="visually-hidden" role="status">{move || spoken.get()}</p>
+fn say(state: State) -> Said {
+    let (lang, units) = (state.lang(), state.units());
+    if state.view.get() == Shown::Quick {
+        let size = size(quick::answer(state).total, units);
+        let answer = unbroken(&text::QUICK_HEADLINE.fill(lang, &[("size", &size)]));
+        return Said { answer, more: state.say(text::QUICK_MORE).to_owned(), class: "", last_good: false };
     }
-    .into_any()
+    state.outcome.with(|outcome| {
+        let Some(good) = &outcome.answer else {
+            let answer = state.say(text::NO_ANSWER).to_owned();
+            return Said { answer, more: String::new(), class: "", last_good: false };
+        };
+        let words = headline(&good.config, &good.estimate, lang, units);
+        let class = match good.estimate.fits.verdict {
+            Verdict::Yes => "yes",
+            Verdict::Tight => "tight",
+            Verdict::No => "no",
+        };
+        let last_good = !outcome.problems.is_empty() || state.has_rejected();
+        Said { answer: unbroken(&words.verdict), more: words.worst, class, last_good }
+    })
 }
 
 /// A number stays on the line of its unit.

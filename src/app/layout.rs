@@ -2,111 +2,92 @@
 
 use leptos::prelude::*;
 
+use super::el::{View, all, el, part, words};
 use super::tabs::{Tab, tabs};
 use super::{
     State, address, browser, detailed, diagnose, figure, headline, ledger, problems, quick, share, totals,
 };
-use crate::config::{Theme, Units, View};
-use crate::text::{Lang, app as text, config as words};
+use crate::config::{Key, Theme, Units, View as Shown};
+use crate::text::{Lang, app as text, config as names};
 
 const VIEWS: [Tab; 3] = [("quick", text::QUICK), ("detailed", text::DETAILED), ("diagnose", text::DIAGNOSE)];
 
 /// The whole page.
-pub(super) fn view(state: State) -> AnyView {
-    let skip = move |_| browser::focus("headline");
-    view! {
-        <button type="button" class="skip" on:click=skip>{move || state.say(text::SKIP)}</button>
-        {head(state)}
-        <main class="page">
-            {form(state)}
-            <div class="answer">
-                {headline::view(state)}
-                {move || match state.view.get() {
-                    View::Quick => quick::figure(state),
-                    View::Detailed | View::Diagnose => tensors(state),
-                }}
-            </div>
-        </main>
-        <footer class="foot">{move || state.say(text::FOOT)}</footer>
-        {share::toast(state)}
-    }
-    .into_any()
-}
-
-fn head(state: State) -> AnyView {
-    view! {
-        <header class="top">
-            <h1 class="brand"><b>"trainmem"</b> <span>{move || state.say(text::TAGLINE)}</span></h1>
-            <div class="switches">
-                {share::buttons(state)}
-                <button
-                    type="button"
-                    data-action="units"
-                    aria-label=move || {
-                        text::UNITS_ARE.fill(state.lang.get(), &[("unit", &state.units.get().word())])
-                    }
-                    on:click=move |_| state.choose_units(other_unit(state.units.get_untracked()))
-                >
-                    {move || state.units.get().word()}
-                </button>
-                <button
-                    type="button"
-                    data-action="theme"
-                    aria-label=move || text::THEME_IS.fill(state.lang.get(), &[("theme", &theme_name(state))])
-                    on:click=move |_| state.choose_theme(next_theme(state.theme.get_untracked()))
-                >
-                    {move || theme_name(state)}
-                </button>
-                <button
-                    type="button"
-                    data-action="lang"
-                    lang=move || if state.lang.get() == Lang::En { "zh-CN" } else { "en" }
-                    on:click=move |_| state.choose_lang(other_lang(state.lang.get_untracked()))
-                >
-                    {move || text::OTHER_LANGUAGE.get(state.lang.get())}
-                </button>
-            </div>
-        </header>
-    }
-    .into_any()
+pub(super) fn view(state: State) -> View {
+    let skip = el("button")
+        .attr("type", "button")
+        .attr("class", "skip")
+        .on("click", |_| browser::focus("headline"))
+        .say(state, text::SKIP);
+    let answer = part(move || match state.view.get() {
+        Shown::Quick => quick::figure(state),
+        Shown::Detailed | Shown::Diagnose => tensors(state),
+    });
+    let answer = el("div").attr("class", "answer").child(headline::view(state)).child(answer);
+    let main = el("main").attr("class", "page").child(form(state)).child(answer);
+    let foot = el("footer").attr("class", "foot").say(state, text::FOOT);
+    all([skip.into(), head(state), main.into(), foot.into(), share::toast(state)])
 }
 
 /// What is known of every tensor.
-fn tensors(state: State) -> AnyView {
-    view! {
-        {figure::view(state, figure::Parts { tabs: true, exports: true })}
-        {totals::view(state)}
-        {problems::view(state)}
-        {ledger::view(state)}
-    }
-    .into_any()
+fn tensors(state: State) -> View {
+    all([
+        figure::view(state, figure::Parts { tabs: true, exports: true }),
+        totals::view(state),
+        problems::view(state),
+        ledger::view(state),
+    ])
 }
 
-fn form(state: State) -> AnyView {
-    let chosen = Signal::derive(move || state.view.get().word());
+fn head(state: State) -> View {
+    let units = el("button")
+        .attr("type", "button")
+        .attr("data-action", "units")
+        .live("aria-label", move || text::UNITS_ARE.fill(state.lang(), &[("unit", &state.units().word())]))
+        .on("click", move |_| state.choose_units(other_unit(untrack(|| state.units()))))
+        .child(words(move || state.units().word().to_owned()));
+    let theme = el("button")
+        .attr("type", "button")
+        .attr("data-action", "theme")
+        .live("aria-label", move || text::THEME_IS.fill(state.lang(), &[("theme", &theme_name(state))]))
+        .on("click", move |_| state.choose_theme(next_theme(state.shown.get_untracked().theme)))
+        .child(words(move || theme_name(state).to_owned()));
+    let lang = el("button")
+        .attr("type", "button")
+        .attr("data-action", "lang")
+        .live("lang", move || if state.lang() == Lang::En { "zh-CN" } else { "en" }.to_owned())
+        .on("click", move |_| state.choose_lang(other_lang(untrack(|| state.lang()))))
+        .say(state, text::OTHER_LANGUAGE);
+    let brand = el("h1").attr("class", "brand");
+    let brand = brand.child(el("b").text("trainmem")).text(" ").child(el("span").say(state, text::TAGLINE));
+    let switches = el("div").attr("class", "switches").child(share::buttons(state));
+    let switches = switches.child(units).child(theme).child(lang);
+    el("header").attr("class", "top").child(brand).child(switches).into()
+}
+
+fn form(state: State) -> View {
     let choose = |state: State, word: &'static str| {
-        if let Some(view) = View::parse(word) {
+        if let Some(view) = Shown::parse(word) {
             address::show(state, view);
         }
     };
-    view! {
-        <section class="form" aria-label=move || state.say(text::FORM)>
-            <div class="views">{tabs(state, "view", text::VIEWS, &VIEWS, chosen, choose)}</div>
-            <div
-                class="panel"
-                role="tabpanel"
-                id="view-panel"
-                aria-labelledby=move || format!("view-{}", chosen.get())
-            >
-                {move || match state.view.get() {
-                    View::Quick => quick::view(state),
-                    View::Detailed => detailed::view(state),
-                    View::Diagnose => diagnose::view(state),
-                }}
-            </div>
-        </section>
-    }
-    .into_any()
+    let row = tabs(state, "view", text::VIEWS, &VIEWS, |state| state.view.get().word(), choose);
+    let panel = el("div")
+        .attr("class", "panel")
+        .attr("role", "tabpanel")
+        .attr("id", "view-panel")
+        .live("aria-labelledby", move || format!("view-{}", state.view.get().word()))
+        .child(part(move || match state.view.get() {
+            Shown::Quick => quick::view(state),
+            Shown::Detailed => detailed::view(state),
+            Shown::Diagnose => diagnose::view(state),
+        }));
+    el("section")
+        .attr("class", "form")
+        .label("aria-label", state, text::FORM)
+        .child(el("div").attr("class", "views").child(row))
+        .child(panel)
+        .into()
 }
 
 const fn other_unit(units: Units) -> Units {
@@ -132,5 +113,5 @@ const fn next_theme(theme: Theme) -> Theme {
 }
 
 fn theme_name(state: State) -> &'static str {
-    state.say(words::choice(crate::config::Key::Theme, state.theme.get().word()))
+    state.say(names::choice(Key::Theme, state.shown.get().theme.word()))
 }

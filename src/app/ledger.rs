@@ -1,14 +1,14 @@
 //! The table of every tensor, by block; each row unfolds to how its size comes about.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
 use super::State;
+use super::el::{El, View, all, el, none, part, words};
 use super::state::Answer;
 use crate::ledger::{Block, Entry};
-use crate::text::{Text, app as text, ledger as words};
+use crate::text::{Text, app as text, ledger as names};
 use crate::timeline::Phase;
 use crate::units::{size, thousands};
 
@@ -20,7 +20,7 @@ enum Sort {
     Name,
 }
 
-/// Sort, whether the other way round, and the row that stands open.
+/// How the table stands: what it is sorted by, whether the other way round, and the names of the rows that are open.
 #[derive(Clone, Copy)]
 struct Table {
     state: State,
@@ -29,175 +29,154 @@ struct Table {
 }
 
 /// The table.
-pub(super) fn view(state: State) -> AnyView {
+pub(super) fn view(state: State) -> View {
     let table = Table { state, sort: RwSignal::new((Sort::Bytes, false)), open: RwSignal::default() };
-    let body = move || {
+    let body = part(move || {
         let answer = state.outcome.with(|outcome| outcome.answer.clone());
-        answer.map(|answer| {
-            Block::ALL.map(|block| section(table, &answer, block)).into_iter().collect::<Vec<_>>()
-        })
-    };
-    view! {
-        <section id="ledger" class="scroll" tabindex="0" aria-labelledby="ledger-caption">
-            <table>
-                <caption id="ledger-caption">
-                    {move || state.say(text::LEDGER)} " " <span>{move || state.say(text::LEDGER_HELP)}</span>
-                </caption>
-                <thead>
-                    <tr>
-                        {heading(table, Sort::Name, text::TENSOR, "")}
-                        <th scope="col" class="wide">{move || state.say(text::SHAPE_COLUMN)}</th>
-                        <th scope="col" class="wide">"dtype"</th>
-                        <th scope="col" class="num wide">{move || state.say(text::COUNT)}</th>
-                        {heading(table, Sort::Bytes, text::SIZE, "num")}
-                        {heading(table, Sort::AtPeak, text::AT_PEAK, "num")}
-                    </tr>
-                </thead>
-                {body}
-            </table>
-        </section>
-    }
-    .into_any()
+        answer.map_or_else(none, |answer| all(Block::ALL.map(|block| section(table, &answer, block))))
+    });
+    let caption = el("caption").attr("id", "ledger-caption").say(state, text::LEDGER).text(" ");
+    let caption = caption.child(el("span").say(state, text::LEDGER_HELP));
+    let column = |class: &str| el("th").attr("scope", "col").attr("class", class);
+    let head = el("tr")
+        .child(heading(table, Sort::Name, text::TENSOR, column("")))
+        .child(column("wide").say(state, text::SHAPE_COLUMN))
+        .child(column("wide").text("dtype"))
+        .child(column("num wide").say(state, text::COUNT))
+        .child(heading(table, Sort::Bytes, text::SIZE, column("num")))
+        .child(heading(table, Sort::AtPeak, text::AT_PEAK, column("num")));
+    let content = el("table").child(caption).child(el("thead").child(head)).child(body);
+    el("section")
+        .attr("id", "ledger")
+        .attr("class", "scroll")
+        .attr("tabindex", "0")
+        .attr("aria-labelledby", "ledger-caption")
+        .child(content)
+        .into()
 }
 
-fn heading(table: Table, by: Sort, name: Text, class: &'static str) -> AnyView {
+fn heading(table: Table, by: Sort, name: Text, column: El) -> El {
     let Table { state, sort, .. } = table;
-    let turn = move |_| sort.update(|(now, flipped)| (*now, *flipped) = (by, *now == by && !*flipped));
     let order = move || {
         let (now, flipped) = sort.get();
         // Names go up first, sizes down.
-        (now == by).then(|| if flipped == (by == Sort::Name) { "descending" } else { "ascending" }).map(
-            |order| {
-                if by == Sort::Name {
-                    order
-                } else if order == "ascending" {
-                    "ascending"
-                } else {
-                    "descending"
-                }
-            },
-        )
+        (now == by).then_some(if flipped == (by == Sort::Name) { "descending" } else { "ascending" })
     };
-    let arrow = move || match order() {
-        Some("ascending") => " ↑",
-        Some(_) => " ↓",
-        None => "",
-    };
-    view! {
-        <th scope="col" class=class aria-sort=order>
-            <button type="button" on:click=turn>{move || state.say(name)}<span aria-hidden="true">{arrow}</span></button>
-        </th>
-    }
-    .into_any()
+    let arrow = words(move || {
+        match order() {
+            Some("ascending") => " ↑",
+            Some(_) => " ↓",
+            None => "",
+        }
+        .to_owned()
+    });
+    let button = el("button")
+        .attr("type", "button")
+        .on("click", move |_| sort.update(|(now, flipped)| (*now, *flipped) = (by, *now == by && !*flipped)))
+        .say(state, name)
+        .child(el("span").attr("aria-hidden", "true").child(arrow));
+    column.maybe("aria-sort", move || order().map(str::to_owned)).child(button)
 }
 
-fn section(table: Table, answer: &Arc<Answer>, block: Block) -> AnyView {
+fn section(table: Table, answer: &Arc<Answer>, block: Block) -> View {
     let Table { state, sort, .. } = table;
-    let units = state.units.get();
+    let units = state.units();
     let estimate = &answer.estimate;
     let mut rows: Vec<&Entry> = estimate.ledger.iter().filter(|entry| entry.block == block).collect();
     if rows.is_empty() {
-        return ().into_any();
+        return none();
     }
     let (by, flipped) = sort.get();
-    match by {
-        Sort::Bytes => rows.sort_by_key(|entry| Reverse(entry.bytes)),
-        Sort::AtPeak => rows.sort_by_key(|entry| Reverse(entry.at_peak)),
-        Sort::Name => rows.sort_by_key(|entry| entry.name()),
-    }
+    rows.sort_by(|a, b| match by {
+        Sort::Bytes => b.bytes.cmp(&a.bytes),
+        Sort::AtPeak => b.at_peak.cmp(&a.at_peak),
+        Sort::Name => a.name().cmp(&b.name()),
+    });
     if flipped {
         rows.reverse();
     }
-    let rows: Vec<AnyView> = rows.into_iter().map(|entry| row(table, answer, entry)).collect();
-    view! {
-        <tbody>
-            <tr>
-                <th scope="rowgroup">
-                    <span class=format!("swatch {}", block.word()) aria-hidden="true"></span>
-                    {state.say(words::block(block))}
-                </th>
-                <td class="wide"></td>
-                <td class="wide"></td>
-                <td class="wide"></td>
-                <th class="num">{size(estimate.block(block), units)}</th>
-                <th class="num">{size(estimate.peak.blocks.get(block), units)}</th>
-            </tr>
-            {rows}
-        </tbody>
-    }
-    .into_any()
+    let swatch = el("span").attr("class", &format!("swatch {}", block.word())).attr("aria-hidden", "true");
+    let name = el("th").attr("scope", "rowgroup").child(swatch).text(state.say(names::block(block)));
+    let wide = || el("td").attr("class", "wide");
+    let sum = |bytes| el("th").attr("class", "num").text(&size(bytes, units));
+    let head = el("tr")
+        .child(name)
+        .child(wide())
+        .child(wide())
+        .child(wide())
+        .child(sum(estimate.block(block)))
+        .child(sum(estimate.peak.blocks.get(block)));
+    let rows: Vec<View> = rows.into_iter().map(|entry| row(table, answer, entry)).collect();
+    el("tbody").child(head).child(rows).into()
 }
 
-fn row(table: Table, answer: &Arc<Answer>, entry: &Entry) -> AnyView {
+fn row(table: Table, answer: &Arc<Answer>, entry: &Entry) -> View {
     let Table { state, open, .. } = table;
-    let units = state.units.get();
+    let units = state.units();
     let name = entry.name();
-    let is_open = open.with(|open| open.contains(&name));
-    let more = is_open.then(|| unfolded(state, answer, entry));
+    let is_open = {
+        let name = name.clone();
+        move || open.with(|open| open.contains(&name))
+    };
     let toggle = {
         let name = name.clone();
         move |_| {
-            open.update(|open| {
-                if open.contains(&name) {
-                    open.retain(|other| *other != name);
-                } else {
-                    open.push(name.clone());
-                }
+            open.update(|open| match open.iter().position(|other| *other == name) {
+                Some(at) => drop(open.remove(at)),
+                None => open.push(name.clone()),
             });
         }
     };
-    let off = if entry.at_peak == 0 { "num off" } else { "num" };
-    view! {
-        <tr>
-            <td>
-                <button type="button" aria-expanded=is_open.to_string() on:click=toggle>
-                    <code>{name}</code> " " <span class="muted">{state.say(entry.tensor.name)}</span>
-                </button>
-            </td>
-            <td class="wide mono">{entry.shape.to_string()}</td>
-            <td class="wide">{entry.dtype.word()}</td>
-            <td class="num wide">{entry.count}</td>
-            <td class="num">{size(entry.bytes, units)}</td>
-            <td class=off>{size(entry.at_peak, units)}</td>
-        </tr>
-        {more}
-    }
-    .into_any()
+    let more = {
+        let (is_open, answer, entry) = (is_open.clone(), answer.clone(), entry.clone());
+        part(move || if is_open() { unfolded(state, &answer, &entry) } else { none() })
+    };
+    let button = el("button")
+        .attr("type", "button")
+        .live("aria-expanded", move || is_open().to_string())
+        .on("click", toggle)
+        .child(el("code").text(&name))
+        .text(" ")
+        .child(el("span").attr("class", "muted").text(state.say(entry.tensor.name)));
+    let cell = |class: &str, content: &str| el("td").attr("class", class).text(content);
+    let cells = el("tr")
+        .child(el("td").child(button))
+        .child(cell("wide mono", &entry.shape.to_string()))
+        .child(cell("wide", entry.dtype.word()))
+        .child(cell("num wide", &entry.count.to_string()))
+        .child(cell("num", &size(entry.bytes, units)))
+        .child(cell(if entry.at_peak == 0 { "num off" } else { "num" }, &size(entry.at_peak, units)));
+    all([cells.into(), more])
 }
 
 /// Formula, the reader's numbers, why, what would release it, when, and the source.
-fn unfolded(state: State, answer: &Arc<Answer>, entry: &Entry) -> AnyView {
-    let pair = |name: Text, value: AnyView| view! { <dt>{state.say(name)}</dt> <dd>{value}</dd> }.into_any();
-    let words_of = |words: Text| state.say(words).into_any();
-    let code = |words: String| view! { <code>{words}</code> }.into_any();
+fn unfolded(state: State, answer: &Answer, entry: &Entry) -> View {
     let numbers = format!("{} = {} B", entry.values(&answer.estimate.symbols), thousands(entry.bytes));
     let life = match (entry.from, entry.until) {
         (Phase::Always, Phase::Always) => state.say(text::ALWAYS).to_owned(),
         (from, until) => text::FROM_UNTIL.fill(
-            state.lang.get(),
-            &[("from", &state.say(words::phase(from))), ("until", &state.say(words::phase(until)))],
+            state.lang(),
+            &[("from", &state.say(names::phase(from))), ("until", &state.say(names::phase(until)))],
         ),
     };
     let source = entry.tensor.source;
     let source = if source.starts_with("https://") {
-        view! { <a href=source target="_blank" rel="noopener">{source}</a> }.into_any()
+        el("a").attr("href", source).attr("target", "_blank").attr("rel", "noopener").text(source)
     } else {
-        source.into_any()
+        el("span").text(source)
     };
-    let mut lines = vec![
-        pair(text::FORMULA, code(entry.formula())),
-        pair(text::NUMBERS, code(numbers)),
-        pair(text::WHY, words_of(entry.tensor.why)),
-    ];
-    if !state.say(entry.tensor.release).is_empty() {
-        lines.push(pair(text::RELEASE, words_of(entry.tensor.release)));
+    let code = |words: &str| el("code").text(words);
+    let plain = |words: &str| el("span").text(words);
+    let mut list = el("dl");
+    for (name, value) in [
+        (text::FORMULA, code(&entry.formula())),
+        (text::NUMBERS, code(&numbers)),
+        (text::WHY, plain(state.say(entry.tensor.why))),
+        (text::RELEASE, plain(state.say(entry.tensor.release))),
+        (text::LIFE, plain(&life)),
+        (text::SOURCE, source),
+    ] {
+        list = list.child(el("dt").text(state.say(name))).child(el("dd").child(value));
     }
-    lines.push(pair(text::LIFE, life.into_any()));
-    lines.push(pair(text::SOURCE, source));
-    view! {
-        <tr class="more">
-            <td colspan="6"><dl>{lines}</dl></td>
-        </tr>
-    }
-    .into_any()
+    el("tr").attr("class", "more").child(el("td").attr("colspan", "6").child(list)).into()
 }

@@ -9,6 +9,7 @@ mod canvas;
 mod crash;
 mod detailed;
 mod diagnose;
+mod el;
 mod embed;
 mod export;
 mod field;
@@ -24,27 +25,27 @@ mod tabs;
 mod totals;
 
 use leptos::prelude::*;
-use wasm_bindgen::JsCast;
 
 use state::State;
 
 /// Starts the page: reads the address, mounts, and takes the static shell away.
 pub fn run() {
     crash::watch();
-    let Some(place) = document().get_element_by_id("app").and_then(|e| e.dyn_into().ok()) else { return };
-    let unmount = mount_to(place, || {
+    let Some(place) = document().get_element_by_id("app") else { return };
+    // Leptos' own mount gives the signals their owner and their executor; the page is put in place by itself.
+    mount_to_body(move || {
         let state = State::from_address();
         follow_root(state);
-        if embed::wanted(state) {
+        let page = if embed::wanted(state) {
             embed::view(state)
         } else {
             if !browser::framed() {
                 address::follow(state);
             }
             layout::view(state)
-        }
+        };
+        page.mount(&place);
     });
-    unmount.forget();
     if let Some(root) = browser::root() {
         let _ = root.dataset().set("ready", "1");
     }
@@ -55,13 +56,12 @@ pub fn run() {
 
 /// Keeps language and colours of the document itself in step.
 fn follow_root(state: State) {
-    Effect::new(move |_| {
-        let lang = state.lang.get();
-        let theme = state.theme.get();
+    el::follow(Box::new(move || {
+        let shown = state.shown.get();
         document().set_title(state.say(crate::text::app::TITLE));
         if let Some(root) = browser::root() {
-            root.set_lang(if lang == crate::text::Lang::Zh { "zh-CN" } else { "en" });
-            let _ = root.dataset().set("theme", theme.word());
+            root.set_lang(if shown.lang == crate::text::Lang::Zh { "zh-CN" } else { "en" });
+            let _ = root.dataset().set("theme", shown.theme.word());
         }
-    });
+    }));
 }

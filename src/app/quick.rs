@@ -3,12 +3,13 @@
 use leptos::prelude::*;
 
 use super::browser::value_of;
+use super::el::{View, all, el, none, part};
 use super::field::field;
 use super::{State, address, problems};
-use crate::config::View;
+use crate::config::View as Shown;
 use crate::ledger::Block;
-use crate::quick::{Case, Given, Line, Quick, quick, sixteen_bit};
-use crate::text::{app as text, ledger as words, quick as article};
+use crate::quick::{Given, Line, Quick, quick, sixteen_bit};
+use crate::text::{app as text, ledger as names, quick as article};
 use crate::units::{parse_bytes, size};
 
 /// What the rule of thumb is told besides the configuration.
@@ -23,129 +24,115 @@ pub(super) fn answer(state: State) -> Quick {
     state.config.with(|config| quick(config, given))
 }
 
-/// The view.
-pub(super) fn view(state: State) -> AnyView {
-    view! {
-        <div class="group">
-            {field(state, "params")}
-            {field(state, "precision")}
-            {field(state, "optimizer")}
-            {activations(state)}
-        </div>
-    }
-    .into_any()
+/// The fields.
+pub(super) fn view(state: State) -> View {
+    let batch = el("div").attr("class", "pair").child(field(state, "batch")).child(field(state, "seq"));
+    el("div")
+        .attr("class", "group")
+        .child(field(state, "params"))
+        .child(field(state, "precision"))
+        .child(field(state, "optimizer"))
+        .child(batch)
+        .child(activations(state))
+        .into()
 }
 
-/// By the article's formula, whose fields stand here too, or typed in.
-fn activations(state: State) -> AnyView {
+/// By the article's formula, or typed in.
+fn activations(state: State) -> View {
     let bad = move || {
         let typed = state.activations.get();
         !typed.trim().is_empty() && parse_bytes(&typed).is_err()
     };
-    view! {
-        <div class="pair">{field(state, "batch")} {field(state, "seq")}</div>
-        <div class="field">
-            <label for="activations">{move || state.say(words::block(Block::Activations))}</label>
-            <input
-                type="text"
-                id="activations"
-                autocomplete="off"
-                spellcheck="false"
-                aria-describedby="activations-help activations-problem"
-                aria-invalid=move || bad().to_string()
-                placeholder=move || state.say(text::BY_FORMULA)
-                prop:value=move || state.activations.get()
-                on:input=move |event| state.activations.set(value_of(&event))
-            />
-            <p class="help" id="activations-help">{move || state.say(text::ACTIVATIONS_HELP)}</p>
-            <div id="activations-problem" aria-live="polite">
-                {move || bad().then(|| view! { <p class="problem">{state.say(text::NOT_A_SIZE)}</p> })}
-            </div>
-        </div>
-    }
-    .into_any()
+    let label = el("label").attr("for", "activations").say(state, names::block(Block::Activations));
+    let input = el("input")
+        .attr("type", "text")
+        .attr("id", "activations")
+        .attr("autocomplete", "off")
+        .attr("spellcheck", "false")
+        .attr("aria-describedby", "activations-help activations-problem")
+        .live("aria-invalid", move || bad().to_string())
+        .label("placeholder", state, text::BY_FORMULA)
+        .prop("value", move || state.activations.get().into())
+        .on("input", move |event| state.activations.set(value_of(&event)));
+    let help =
+        el("p").attr("class", "help").attr("id", "activations-help").say(state, text::ACTIVATIONS_HELP);
+    let problem = part(move || {
+        if bad() { el("p").attr("class", "problem").text(state.say(text::NOT_A_SIZE)).into() } else { none() }
+    });
+    let problem = el("div").attr("id", "activations-problem").attr("aria-live", "polite").child(problem);
+    el("div").attr("class", "field").child(label).child(input).child(help).child(problem).into()
 }
 
-fn lines(state: State) -> AnyView {
-    let answer = answer(state);
-    let (lang, units) = (state.lang.get(), state.units.get());
-    let row = |line: &Line| {
-        view! {
-            <tr>
-                <th scope="row">
-                    <span class=format!("swatch {}", line.block.word()) aria-hidden="true"></span>
-                    {state.say(words::block(line.block))}
-                </th>
-                <td>{line.arithmetic(units)}</td>
-            </tr>
-            <tr class="sum">
-                <td colspan="2">{line.note.message(lang, units)}</td>
-            </tr>
-        }
-        .into_any()
+/// The four blocks side by side, the lines, and what “loaded in FP16” can mean.
+pub(super) fn figure(state: State) -> View {
+    let detailed = el("button")
+        .attr("type", "button")
+        .on("click", move |_| address::show(state, Shown::Detailed))
+        .say(state, text::TO_DETAILED);
+    let lines = el("section")
+        .child(el("h2").say(state, text::FOUR_LINES))
+        .child(el("p").attr("class", "help").say(state, article::FORMULA))
+        .child(part(move || lines(state)));
+    let cases = el("section")
+        .child(el("h2").say(state, article::CASES))
+        .child(el("div").attr("class", "cases").child(part(move || cases(state))));
+    all([
+        part(move || stack(state)),
+        lines.into(),
+        problems::view(state),
+        cases.into(),
+        el("p").child(detailed).into(),
+    ])
+}
+
+fn stack(state: State) -> View {
+    let (answer, units) = (answer(state), state.units());
+    let part = |line: &Line| -> View {
+        let name = el("span").text(state.say(names::block(line.block)));
+        el("div")
+            .attr("class", &format!("swatch {}", line.block.word()))
+            .attr("style", &format!("flex-grow:{}", line.bytes))
+            .child(name.text(" ").child(el("span").text(&size(line.bytes, units))))
+            .into()
     };
-    let rows: Vec<AnyView> = answer.lines.iter().map(row).collect();
-    view! {
-        <table class="lines">
-            <tbody>
-                {rows}
-                <tr class="total">
-                    <th scope="row">{state.say(text::SUM)}</th>
-                    <td>{answer.sum(units)}</td>
-                </tr>
-            </tbody>
-        </table>
-    }
-    .into_any()
+    let parts: Vec<View> = answer.lines.iter().filter(|line| line.bytes > 0).map(part).collect();
+    el("div")
+        .attr("id", "figure")
+        .attr("class", "stack")
+        .attr("role", "img")
+        .attr("aria-label", &format!("{}{}", state.say(text::FOUR_LINES_ARE), answer.sum(units)))
+        .child(parts)
+        .into()
 }
 
-fn cases(state: State) -> AnyView {
-    let units = state.units.get();
+fn lines(state: State) -> View {
+    let (answer, lang, units) = (answer(state), state.lang(), state.units());
+    let mut body = el("tbody");
+    for line in &answer.lines {
+        let swatch =
+            el("span").attr("class", &format!("swatch {}", line.block.word())).attr("aria-hidden", "true");
+        let name = el("th").attr("scope", "row").child(swatch).text(state.say(names::block(line.block)));
+        let note = el("td").attr("colspan", "2").text(&line.note.message(lang, units));
+        body = body
+            .child(el("tr").child(name).child(el("td").text(&line.arithmetic(units))))
+            .child(el("tr").attr("class", "sum").child(note));
+    }
+    let total =
+        el("tr").attr("class", "total").child(el("th").attr("scope", "row").text(state.say(text::SUM)));
+    let body = body.child(total.child(el("td").text(&answer.sum(units))));
+    el("table").attr("class", "lines").child(body).into()
+}
+
+fn cases(state: State) -> View {
+    let units = state.units();
     let Some(params) = state.config.with(|config| config.params).or(given(state).params) else {
-        return state.say(article::PARAMETERS_UNKNOWN).into_any();
+        return el("p").text(state.say(article::PARAMETERS_UNKNOWN)).into();
     };
-    let each = |case: Case| {
-        view! {
-            <div>
-                <p><b>{state.say(case.name)}</b></p>
-                <p class="mono">{case.weights.arithmetic(units)}</p>
-                <p class="help">{state.say(case.why)}</p>
-            </div>
-        }
-        .into_any()
-    };
-    sixteen_bit(params).map(each).into_iter().collect::<Vec<_>>().into_any()
-}
-
-/// The four blocks side by side, and what “loaded in FP16” can mean.
-pub(super) fn figure(state: State) -> AnyView {
-    let part = move |line: &Line| {
-        let label = state.say(words::block(line.block));
-        view! {
-            <div class=format!("swatch {}", line.block.word()) style:flex-grow=line.bytes.to_string()>
-                <span>{label} <span>{size(line.bytes, state.units.get())}</span></span>
-            </div>
-        }
-        .into_any()
-    };
-    let parts =
-        move || answer(state).lines.iter().filter(|line| line.bytes > 0).map(part).collect::<Vec<_>>();
-    let in_words =
-        move || format!("{}{}", state.say(text::FOUR_LINES_ARE), answer(state).sum(state.units.get()));
-    let detailed = move |_| address::show(state, View::Detailed);
-    view! {
-        <div id="figure" class="stack" role="img" aria-label=in_words>{parts}</div>
-        <section>
-            <h2>{move || state.say(text::FOUR_LINES)}</h2>
-            <p class="help">{move || state.say(article::FORMULA)}</p>
-            {move || lines(state)}
-        </section>
-        {problems::view(state)}
-        <section>
-            <h2>{move || state.say(article::CASES)}</h2>
-            <div class="cases">{move || cases(state)}</div>
-        </section>
-        <p><button type="button" on:click=detailed>{move || state.say(text::TO_DETAILED)}</button></p>
-    }
-    .into_any()
+    all(sixteen_bit(params).map(|case| {
+        el("div")
+            .child(el("p").child(el("b").text(state.say(case.name))))
+            .child(el("p").attr("class", "mono").text(&case.weights.arithmetic(units)))
+            .child(el("p").attr("class", "help").text(state.say(case.why)))
+            .into()
+    }))
 }

@@ -40,6 +40,16 @@ struct Chosen {
     units: Option<Units>,
 }
 
+/// How the page shows what it shows.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Shown {
+    pub(super) lang: Lang,
+    pub(super) theme: Theme,
+    pub(super) units: Units,
+    /// Are the colours dark?
+    pub(super) dark: bool,
+}
+
 /// Signals of the page. Everything else is derived from `config`.
 #[derive(Clone, Copy)]
 pub(super) struct State {
@@ -49,12 +59,10 @@ pub(super) struct State {
     /// What was wrong with the link, file or message that was read last.
     pub(super) reading: RwSignal<Vec<Problem>>,
     pub(super) outcome: Memo<Outcome>,
-    pub(super) lang: Memo<Lang>,
-    pub(super) theme: Memo<Theme>,
-    pub(super) units: Memo<Units>,
+    pub(super) shown: Memo<Shown>,
     pub(super) view: Memo<View>,
-    /// Are the colours dark?
-    pub(super) dark: Memo<bool>,
+    /// Is the window as narrow as a phone?
+    pub(super) narrow: RwSignal<bool>,
     /// Which figure is shown.
     pub(super) figure: RwSignal<&'static str>,
     /// Activations typed into the quick view: not part of the configuration.
@@ -73,41 +81,52 @@ impl State {
             theme: browser::stored("theme").and_then(|word| Theme::parse(&word)).unwrap_or_default(),
             units: browser::stored("units").and_then(|word| Units::parse(&word)),
         });
-        let asked = Memo::new(move |_| Config { page: Page::default(), ..config.get() });
         let system_dark = browser::media("(prefers-color-scheme: dark)");
-        let theme = Memo::new(move |_| match config.with(|c| c.page.theme) {
-            Theme::Auto => chosen.get().theme,
-            theme => theme,
+        let shown = Memo::new(move |_| {
+            let (chosen, page) = (chosen.get(), config.with(|config| config.page.clone()));
+            let theme = if page.theme == Theme::Auto { chosen.theme } else { page.theme };
+            Shown {
+                lang: page.lang.unwrap_or(chosen.lang),
+                theme,
+                units: match (page.units, page.view) {
+                    (Units::Gb, _) => Units::Gb,
+                    // The rule of thumb counts in decimal GB, as the article does.
+                    (Units::Gib, View::Quick) => chosen.units.unwrap_or(Units::Gb),
+                    (Units::Gib, _) => chosen.units.unwrap_or_default(),
+                },
+                dark: theme == Theme::Dark || theme == Theme::Auto && system_dark.get(),
+            }
         });
-        let view = Memo::new(move |_| config.with(|c| c.page.view));
         Self {
             config,
             drafts: RwSignal::default(),
             chosen,
             reading: RwSignal::new(read.problems),
-            outcome: Memo::new(move |last: Option<&Outcome>| answer(asked.get(), last)),
-            lang: Memo::new(move |_| config.with(|c| c.page.lang).unwrap_or(chosen.get().lang)),
-            theme,
-            units: Memo::new(move |_| match (config.with(|c| c.page.units), view.get()) {
-                (Units::Gb, _) => Units::Gb,
-                // The rule of thumb counts in decimal GB, as the article does.
-                (Units::Gib, View::Quick) => chosen.get().units.unwrap_or(Units::Gb),
-                (Units::Gib, _) => chosen.get().units.unwrap_or_default(),
+            outcome: Memo::new(move |last: Option<&Outcome>| {
+                answer(Config { page: Page::default(), ..config.get() }, last)
             }),
-            view,
-            dark: Memo::new(move |_| match theme.get() {
-                Theme::Auto => system_dark.get(),
-                theme => theme == Theme::Dark,
-            }),
+            shown,
+            view: Memo::new(move |_| config.with(|config| config.page.view)),
+            narrow: browser::media("(max-width: 899px)"),
             figure: RwSignal::new("bar"),
             activations: RwSignal::default(),
             toast: RwSignal::default(),
         }
     }
 
+    /// The reader's language.
+    pub(super) fn lang(self) -> Lang {
+        self.shown.get().lang
+    }
+
+    /// The unit of sizes.
+    pub(super) fn units(self) -> Units {
+        self.shown.get().units
+    }
+
     /// A sentence in the reader's language.
     pub(super) fn say(self, sentence: Text) -> &'static str {
-        sentence.get(self.lang.get())
+        sentence.get(self.lang())
     }
 
     /// Takes what was typed into the field of `key`.
@@ -133,7 +152,7 @@ impl State {
     }
 
     /// What the field of `key` shows.
-    pub(super) fn shown(self, key: &str) -> String {
+    pub(super) fn typed(self, key: &str) -> String {
         let typed = self.drafts.with(|drafts| drafts.iter().find(|d| d.key == key).map(|d| d.text.clone()));
         typed.unwrap_or_else(|| self.config.with(|config| config.get(key)))
     }

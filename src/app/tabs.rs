@@ -1,26 +1,30 @@
 //! Tabs after the ARIA pattern: arrows move, one tab in the tab order, each naming its panel.
 
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
 use web_sys::KeyboardEvent;
 
 use super::State;
+use super::el::{View, el};
 use crate::text::Text;
 
 /// One tab: its word (for `data-…` and ids) and its name.
 pub(super) type Tab = (&'static str, Text);
 
-/// A row of tabs. `family` prefixes the ids (`family-word` and `family-panel`) and names the data attribute.
+/// A row of tabs. `family` prefixes the ids (`family-word` and `family-panel`).
 pub(super) fn tabs(
     state: State,
     family: &'static str,
     label: Text,
     tabs: &'static [Tab],
-    chosen: Signal<&'static str>,
+    chosen: fn(State) -> &'static str,
     choose: fn(State, &'static str),
-) -> AnyView {
-    let step = move |event: KeyboardEvent| {
-        let at = tabs.iter().position(|tab| tab.0 == chosen.get_untracked()).unwrap_or_default();
-        let to = match event.key().as_str() {
+) -> View {
+    let step = move |event: web_sys::Event| {
+        let Some(pressed) = event.dyn_ref::<KeyboardEvent>() else { return };
+        let now = untrack(|| chosen(state));
+        let at = tabs.iter().position(|tab| tab.0 == now).unwrap_or_default();
+        let to = match pressed.key().as_str() {
             "ArrowRight" | "ArrowDown" => (at + 1) % tabs.len(),
             "ArrowLeft" | "ArrowUp" => (at + tabs.len() - 1) % tabs.len(),
             "Home" => 0,
@@ -31,29 +35,20 @@ pub(super) fn tabs(
         choose(state, tabs[to].0);
         super::browser::focus(&format!("{family}-{}", tabs[to].0));
     };
-    let each = tabs.iter().map(|&(word, name)| {
-        let selected = move || chosen.get() == word;
-        view! {
-            <button
-                type="button"
-                role="tab"
-                id=format!("{family}-{word}")
-                data-view=word
-                aria-controls=format!("{family}-panel")
-                aria-selected=move || selected().to_string()
-                tabindex=move || if selected() { "0" } else { "-1" }
-                on:click=move |_| choose(state, word)
-            >
-                {move || state.say(name)}
-            </button>
-        }
-        .into_any()
-    });
-    let each: Vec<AnyView> = each.collect();
-    view! {
-        <div role="tablist" aria-label=move || state.say(label) on:keydown=step>
-            {each}
-        </div>
+    let mut row = el("div").attr("role", "tablist").label("aria-label", state, label).on("keydown", step);
+    for &(word, name) in tabs {
+        let selected = move || chosen(state) == word;
+        let tab = el("button")
+            .attr("type", "button")
+            .attr("role", "tab")
+            .attr("id", &format!("{family}-{word}"))
+            .attr("data-view", word)
+            .attr("aria-controls", &format!("{family}-panel"))
+            .live("aria-selected", move || selected().to_string())
+            .live("tabindex", move || if selected() { "0" } else { "-1" }.to_owned())
+            .on("click", move |_| choose(state, word))
+            .say(state, name);
+        row = row.child(tab);
     }
-    .into_any()
+    row.into()
 }
