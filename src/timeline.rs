@@ -5,7 +5,6 @@
 
 pub use crate::ledger::Phase;
 
-use crate::architecture::Architecture;
 use crate::ledger::tape::{Event, Place, Role, Tape};
 use crate::ledger::{Block, ByBlock, Part, Parts, Plan};
 use crate::text::tensors;
@@ -192,24 +191,16 @@ impl Clock {
 }
 
 /// Runs a step: `always` lives throughout, `stepping` only during the optimizer step.
-pub(crate) fn run(
-    model: &Architecture,
-    parts: &Parts,
-    plan: &Plan,
-    always: Live,
-    stepping: &Live,
-) -> Timeline {
+pub(crate) fn run(parts: &Parts, plan: &Plan, always: Live, stepping: &Live) -> Timeline {
     let start = Moment { phase: Phase::Always, layer: None };
     let worst = Worst { moment: start, live: always, events: 0 };
     let mut clock = Clock { base: always, instants: Vec::new(), worst, counted: always.counted };
-    let layers = model.order.len();
+    let layers = parts.order.len();
     clock.instants.reserve(2 * layers + 5);
     let (forward, backward) = profiles(parts);
-    let index = |layer: usize| 2 * usize::from(model.order[layer]) + usize::from(plan.recomputes(layer));
-
     clock.pass(Phase::Embedding, None, &forward[0]);
     for layer in 0..layers {
-        clock.pass(Phase::Forward, Some(layer), &forward[2 + index(layer)]);
+        clock.pass(Phase::Forward, Some(layer), &forward[2 + parts.order[layer]]);
     }
     // Masks are the program's; with recomputation its closures hold them until the layers are done.
     let held = held(parts);
@@ -226,13 +217,13 @@ pub(crate) fn run(
             cache.apply(tape, &Event { storage, born: false, place: 0 });
         }
     };
-    (0..layers).for_each(|layer| uncache(parts.layer(model, plan, layer)));
+    (0..layers).for_each(|layer| uncache(parts.layer(layer)));
     uncache(&parts.loss);
     clock.base = clock.base.plus(&cache);
 
     clock.pass(Phase::LossBackward, None, &backward[1]);
     for layer in (0..layers).rev() {
-        clock.pass(Phase::Backward, Some(layer), &backward[2 + index(layer)]);
+        clock.pass(Phase::Backward, Some(layer), &backward[2 + parts.order[layer]]);
     }
     let_go(parts, &held, Role::Saved, &mut clock.base);
     if !early {
@@ -267,9 +258,9 @@ pub(crate) fn run(
     }
 }
 
-/// Forward and backward of embedding, loss, and each layer kind (kept, recomputed), in that order.
+/// Forward and backward of embedding, loss, and each layer kind kind, in that order.
 fn profiles(parts: &Parts) -> (Vec<Profile>, Vec<Profile>) {
-    let mut forward = Vec::with_capacity(2 + 2 * parts.kept.len());
+    let mut forward = Vec::with_capacity(2 + parts.layers.len());
     let mut backward = Vec::with_capacity(forward.capacity());
     let mut add = |part: &Part| {
         let (events, tape) = part.forward();
@@ -286,14 +277,7 @@ fn profiles(parts: &Parts) -> (Vec<Profile>, Vec<Profile>) {
     };
     add(&parts.embedding);
     add(&parts.loss);
-    for (kept, recomputed) in parts.kept.iter().zip(&parts.recomputed) {
-        for part in [kept, recomputed] {
-            match part {
-                Some(part) => add(part),
-                None => add(&parts.embedding),
-            }
-        }
-    }
+    parts.layers.iter().for_each(add);
     (forward, backward)
 }
 

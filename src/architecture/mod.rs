@@ -2,6 +2,7 @@
 //!
 //! A family (`families`) composes modules; nothing downstream asks which family it was.
 
+pub mod adapters;
 mod families;
 mod fields;
 mod modules;
@@ -9,7 +10,7 @@ pub mod weights;
 
 pub use families::{FAMILIES, Family};
 pub use modules::*;
-pub use weights::{Param, Weight};
+pub use weights::{Half, Param, Weight};
 
 use crate::config::{Config, DEFAULT_MODEL, Problem, ProblemKind, preset};
 use crate::ledger::{Symbol, Symbols};

@@ -12,6 +12,19 @@ pub struct Param {
     pub group: Group,
     /// Shape, as the framework stores it.
     pub shape: Shape,
+    /// The tensor itself, or half of the adapter on it.
+    pub half: Half,
+}
+
+/// What a parameter is of the linear that its path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The tensor itself.
+    Whole,
+    /// The adapter's first matrix, down to the rank.
+    A,
+    /// The adapter's second matrix, up to the output.
+    B,
 }
 
 /// A parameter tensor and how many layers have it.
@@ -23,9 +36,19 @@ pub struct Weight {
     pub count: u64,
 }
 
+impl Weight {
+    /// Adds `count` more of a tensor to a list that holds each once.
+    pub(super) fn merge(all: &mut Vec<Self>, param: Param, count: u64) {
+        match all.iter_mut().find(|weight| weight.param == param) {
+            Some(weight) => weight.count += count,
+            None => all.push(Self { param, count }),
+        }
+    }
+}
+
 impl Param {
     const fn new(path: &'static str, group: Group, axes: &[Dim]) -> Self {
-        Self { path, group, shape: Shape::new(axes) }
+        Self { path, group, shape: Shape::new(axes), half: Half::Whole }
     }
 
     /// The module that owns it: the path without its last word.
@@ -97,11 +120,7 @@ impl Architecture {
         let mut all = vec![Weight { param: EMBED, count: 1 }];
         for (index, kind) in self.kinds.iter().enumerate() {
             let count = self.count_of(index);
-            let mut add =
-                |param: Param| match all.iter_mut().find(|weight: &&mut Weight| weight.param == param) {
-                    Some(weight) => weight.count += count,
-                    None => all.push(Weight { param, count }),
-                };
+            let mut add = |param: Param| Weight::merge(&mut all, param, count);
             kind.sublayers.iter().for_each(|sublayer| sublayer.params(&mut add));
         }
         self.final_norm.params(&mut |param| all.push(Weight { param, count: 1 }));

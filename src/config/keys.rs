@@ -104,10 +104,10 @@ keys! {
     Params "params", Model, count(1, 1_000_000_000_000_000), Yes, params;
     Architecture "architecture", Model, Kind::Object, Yes;
 
-    Method "method", Training, Kind::Choice(Method::WORDS), Only(&["full"]), method;
-    LoraRank "lora_rank", Training, count(1, 65_536), NotYet, lora_rank;
-    LoraTargets "lora_targets", Training, Kind::Text, NotYet, lora_targets;
-    LoraDtype "lora_dtype", Training, Kind::Choice(LoraDtype::WORDS), NotYet, lora_dtype;
+    Method "method", Training, Kind::Choice(Method::WORDS), Only(&["full", "lora"]), method;
+    LoraRank "lora_rank", Training, count(1, 65_536), Yes, lora_rank;
+    LoraTargets "lora_targets", Training, Kind::Text, Yes, lora_targets;
+    LoraDtype "lora_dtype", Training, Kind::Choice(LoraDtype::WORDS), Yes, lora_dtype;
     Quantization "quantization", Training, Kind::Choice(Quantization::WORDS), NotYet, quantization;
     Precision "precision", Training, Kind::Choice(Precision::WORDS),
         Only(&["bf16-mixed", "fp16-mixed", "bf16-autocast", "fp16-autocast", "fp32", "bf16", "fp16"]), precision;
@@ -171,7 +171,7 @@ keys! {
     TransformerImpl "transformer_impl", Advanced, Kind::Choice(&["transformer_engine", "local"]), NotYet;
     CpCommType "cp_comm_type", Advanced, Kind::Text, NotYet;
     LossParallel "loss_parallel", Advanced, Kind::Flag, NotYet;
-    LoraDropout "lora_dropout", Advanced, Kind::Probability, NotYet;
+    LoraDropout "lora_dropout", Advanced, Kind::Probability, Yes;
     ModulesToSave "modules_to_save", Advanced, Kind::Text, NotYet;
     PrepareModelForKbitTraining "prepare_model_for_kbit_training", Advanced, Kind::Flag, NotYet;
     Autocast "autocast", Advanced, Kind::Text, NotYet;

@@ -154,13 +154,21 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     symbols.set(Symbol::B, config.batch);
     symbols.set(Symbol::S, config.seq);
     let setup = Setup::of(config);
+    if setup.lora.is_some() {
+        symbols.set(Symbol::Lora, config.lora_rank);
+    }
     let plan = setup.plan(model, config);
-    let weights = model.weights();
+    let base = model.weights();
+    let adapters = setup.lora.map(|lora| (model.adapters(lora.targets), lora.dtype));
 
-    let parameters = weights::parameters(&weights, setup.compute.weight, &symbols);
-    let gradients = weights::gradients(&weights, setup.gradient, setup.gradient_buffer, &symbols);
-    let states = optimizer::states(&weights, setup.stepping, &symbols);
-    let temporaries = optimizer::temporaries(&weights, setup.stepping, &symbols);
+    let mut parameters = weights::parameters(&base, setup.compute.weight, &symbols);
+    if let Some((adapters, dtype)) = &adapters {
+        parameters.extend(weights::parameters(adapters, *dtype, &symbols));
+    }
+    let trained = adapters.as_ref().map_or(&base, |(adapters, _)| adapters);
+    let gradients = weights::gradients(trained, setup.gradient, setup.gradient_buffer, &symbols);
+    let states = optimizer::states(trained, setup.stepping, &symbols);
+    let temporaries = optimizer::temporaries(trained, setup.stepping, &symbols);
     let inputs = weights::inputs(&symbols, plan.run.padding);
 
     let mut always = Live::default();
@@ -180,9 +188,9 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     }
 
     let parts = Parts::of(model, &symbols, &plan);
-    let step = timeline::run(model, &parts, &plan, always, &stepping);
+    let step = timeline::run(&parts, &plan, always, &stepping);
     let workspaces = totals::workspaces(totals::card(config));
-    let scene = Scene { model, parts: &parts, plan: &plan, worst: &step.worst };
+    let scene = Scene { parts: &parts, plan: &plan, worst: &step.worst };
     let saved = peak::saved(&scene);
     let library = workspaces.bytes;
     let worst = Peak {
@@ -218,7 +226,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let reserved = totals::reserved(allocated);
     let device = totals::device(&reserved);
     Estimate {
-        parameters: count(&weights, &symbols),
+        parameters: count(&base, adapters.as_ref().map(|(adapters, _)| adapters.as_slice()), &symbols),
         blocks,
         saved,
         peak: worst,
@@ -238,14 +246,15 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     }
 }
 
-fn count(weights: &[Weight], symbols: &Symbols) -> Parameters {
+fn count(base: &[Weight], adapters: Option<&[Weight]>, symbols: &Symbols) -> Parameters {
     let mut by_group = [0_u64; Group::ALL.len()];
-    for weight in weights {
+    for weight in base.iter().chain(adapters.unwrap_or_default()) {
         let elements = weight.param.shape.elements(symbols).saturating_mul(weight.count);
         let sum = &mut by_group[weight.param.group as usize];
         *sum = sum.saturating_add(elements);
     }
     let total = by_group.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
+    let trainable = adapters.map_or(total, |_| by_group[Group::Adapter as usize]);
     let by_group = Group::ALL.into_iter().zip(by_group).filter(|(_, n)| *n > 0).collect();
-    Parameters { total, trainable: total, active: total, on_rank: total, by_group }
+    Parameters { total, trainable, active: total, on_rank: total, by_group }
 }

@@ -1,7 +1,6 @@
 //! What is alive at the worst instant, row by row.
 
 use super::Saved;
-use crate::architecture::Architecture;
 use crate::ledger::rows::{Rows, Span};
 use crate::ledger::tape::{Role, Storage};
 use crate::ledger::{Block, Entry, Group, Part, Parts, Phase, Plan, Shape};
@@ -10,7 +9,6 @@ use crate::timeline::{self, Worst};
 
 /// The parts of a step around its worst instant.
 pub(super) struct Scene<'s, 'n> {
-    pub(super) model: &'s Architecture,
     pub(super) parts: &'s Parts<'n>,
     pub(super) plan: &'s Plan,
     pub(super) worst: &'s Worst,
@@ -22,9 +20,7 @@ impl<'s, 'n> Scene<'s, 'n> {
         match (self.worst.moment.phase, self.layer()) {
             (Phase::Embedding | Phase::EmbeddingBackward, _) => Some(&self.parts.embedding),
             (Phase::Loss | Phase::LossBackward, _) => Some(&self.parts.loss),
-            (Phase::Forward | Phase::Backward, Some(layer)) => {
-                Some(self.parts.layer(self.model, self.plan, layer))
-            }
+            (Phase::Forward | Phase::Backward, Some(layer)) => Some(self.parts.layer(layer)),
             _ => None,
         }
     }
@@ -49,17 +45,17 @@ impl<'s, 'n> Scene<'s, 'n> {
 
     /// Whether the layer at this position runs this part.
     fn runs(&self, layer: usize, part: &Part) -> bool {
-        std::ptr::eq(self.parts.layer(self.model, self.plan, layer), part)
+        std::ptr::eq(self.parts.layer(layer), part)
     }
 
     /// The parts that layers run.
     fn layer_parts(&self) -> impl Iterator<Item = &'s Part<'n>> {
-        self.parts.kept.iter().chain(&self.parts.recomputed).flatten()
+        self.parts.layers.iter()
     }
 
     /// How many layers of this part have finished forward but not begun backward, and how many layers run it.
     fn kept(&self, part: &Part) -> (u64, u64) {
-        let layers = self.model.order.len();
+        let layers = self.parts.order.len();
         let same = |layer: &usize| self.runs(*layer, part);
         let whole = match (self.worst.moment.phase, self.layer()) {
             (Phase::Forward | Phase::Backward, Some(layer)) => layer,
@@ -136,8 +132,8 @@ impl<'s, 'n> Scene<'s, 'n> {
         }
         let phase = self.worst.moment.phase;
         let done = match (phase, self.layer()) {
-            (Phase::Backward, Some(layer)) => layer + 1..self.model.order.len(),
-            (Phase::EmbeddingBackward, _) => 0..self.model.order.len(),
+            (Phase::Backward, Some(layer)) => layer + 1..self.parts.order.len(),
+            (Phase::EmbeddingBackward, _) => 0..self.parts.order.len(),
             _ => 0..0,
         };
         let parts: Vec<(&Part, u64)> = self

@@ -1,10 +1,12 @@
 //! How a configuration computes: element types, what the optimizer holds, which layers are recomputed.
 
 use crate::architecture::Architecture;
+use crate::architecture::adapters::Targets;
 use crate::config::{
-    Attention, Config, GradDtype, Optimizer, OptimizerImpl, Precision, Problem, ProblemKind, Recompute, Stack,
+    Attention, Config, GradDtype, LoraDtype, Method, Optimizer, OptimizerImpl, Precision, Problem,
+    ProblemKind, Recompute, Stack,
 };
-use crate::ledger::activations::{Compute, Kernel, Run};
+use crate::ledger::activations::{Compute, Kernel, Lora, Run};
 use crate::ledger::optimizer::Stepping;
 use crate::ledger::tape::Gradients;
 use crate::ledger::{Dtype, Plan};
@@ -19,6 +21,8 @@ pub(super) struct Setup {
     /// Gradients live in a buffer that is never freed.
     pub(super) gradient_buffer: bool,
     pub(super) stepping: Stepping,
+    /// Adapters over a frozen base.
+    pub(super) lora: Option<Lora>,
     pub(super) warnings: Vec<Problem>,
 }
 
@@ -37,17 +41,31 @@ impl Setup {
             Precision::Bf16Autocast | Precision::Fp16Autocast => (Dtype::Fp32, low, false),
             Precision::Bf16Mixed | Precision::Fp16Mixed | Precision::Fp8Mixed => (low, low, true),
         };
+        let lora = matches!(config.method, Method::Lora | Method::Qlora).then(|| {
+            let (targets, unknown) = Targets::parse(&config.lora_targets);
+            warnings
+                .extend(unknown.into_iter().map(|word| note("lora_targets", word, words::UNKNOWN_TARGET)));
+            // peft leaves adapters in the base's own type, or makes them fp32.
+            let dtype = if config.lora_dtype == LoraDtype::Bf16 { weight } else { Dtype::Fp32 };
+            let dropout = config.advanced.get("lora_dropout").and_then(serde_json::Value::as_f64);
+            Lora { targets, dtype, dropout: dropout.is_some_and(|p| p > 0.0) }
+        });
+        let trained = lora.map_or(weight, |lora| lora.dtype);
+        // An fp32 adapter is its own master copy.
+        let master = master && trained != Dtype::Fp32;
         let asked = match config.grad_dtype {
             // Megatron accumulates into fp32 beside a master copy; everybody else keeps the weight's own type.
             GradDtype::Auto if master && config.stack == Stack::MegatronCore => Dtype::Fp32,
+            // Adapters have gradients of their own type.
+            _ if lora.is_some() => trained,
             GradDtype::Auto => weight,
             GradDtype::Fp32 => Dtype::Fp32,
             GradDtype::Bf16 => Dtype::Bf16,
             GradDtype::Fp16 => Dtype::Fp16,
         };
-        let gradient = if asked.bytes() < weight.bytes() {
+        let gradient = if asked.bytes() < trained.bytes() {
             warnings.push(note("grad_dtype", config.grad_dtype.word(), words::GRAD_TOO_NARROW));
-            weight
+            trained
         } else {
             asked
         };
@@ -57,14 +75,15 @@ impl Setup {
         let stepping = Stepping {
             optimizer: config.optimizer,
             implementation: implementation(config),
-            state: if master { Dtype::Fp32 } else { weight },
+            state: if master { Dtype::Fp32 } else { trained },
             master,
         };
         Self {
             compute: Compute { weight, matmul },
             gradient,
-            gradient_buffer: gradient != weight,
+            gradient_buffer: gradient != trained,
             stepping,
+            lora,
             warnings,
         }
     }
@@ -80,7 +99,9 @@ impl Setup {
         let recompute_layers = if config.recompute == Recompute::Full { first.min(layers) } else { 0 };
         let added = self.gradient_buffer || config.accumulation > 1;
         let gradients = if added { Gradients::Added } else { Gradients::Born };
-        let run = Run { compute: self.compute, kernel, padding: flag(config, "padding_mask") };
+        let padding = flag(config, "padding_mask");
+        let run =
+            Run { compute: self.compute, kernel, padding, frozen: self.lora.is_some(), lora: self.lora };
         Plan { run, gradients, recompute_layers, keep_logits: flag(config, "keep_logits") }
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn workspaces(card: Option<&Gpu>) -> Entry {
     Entry {
         tensor: &tensors::WORKSPACE,
         module: "",
+        part: "",
         block: Block::Overhead,
         group: Group::Other,
         shape: Shape::new(&[Dim::Const(each)]),

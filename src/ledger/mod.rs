@@ -158,6 +158,8 @@ pub struct Entry {
     pub tensor: &'static Tensor,
     /// Module path below the layer, in the framework's words, e.g. `self_attn.q_proj` (may be empty).
     pub module: &'static str,
+    /// Which half of an adapter on that module, as a path (`lora_A.weight`); empty otherwise.
+    pub part: &'static str,
     /// Block of the figure.
     pub block: Block,
     /// Part of the model.
@@ -181,12 +183,10 @@ pub struct Entry {
 impl Entry {
     /// `module.tensor`, e.g. `input_layernorm.fp32_input`.
     pub fn name(&self) -> String {
-        match (self.module, self.tensor.id) {
-            ("", id) => id.to_owned(),
-            // A weight is named by its path alone.
-            (path, "") => path.to_owned(),
-            (module, id) => format!("{module}.{id}"),
-        }
+        // A weight is named by its path alone: its tensor adds no word.
+        let words = [self.module, self.part, self.tensor.id];
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        words.join(".")
     }
 
     /// The formula in symbols: `32 · b·s·h · 2 B`.

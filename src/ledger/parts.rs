@@ -19,9 +19,10 @@ pub(crate) struct Part<'n> {
 #[derive(Debug)]
 pub(crate) struct Parts<'n> {
     pub(crate) embedding: Part<'n>,
-    /// For each distinct layer: without and with recomputation (`None` where no layer runs so).
-    pub(crate) kept: Vec<Option<Part<'n>>>,
-    pub(crate) recomputed: Vec<Option<Part<'n>>>,
+    /// The distinct ways in which layers run.
+    pub(crate) layers: Vec<Part<'n>>,
+    /// For each layer from the first to the last, its index in `layers`.
+    pub(crate) order: Vec<usize>,
     pub(crate) loss: Part<'n>,
 }
 
@@ -66,46 +67,57 @@ impl<'n> Part<'n> {
 impl<'n> Parts<'n> {
     /// Runs every part of `model` once.
     pub(crate) fn of(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Self {
-        let layers = model.order.len();
-        let uses = |kind: usize, recomputed: bool| {
-            (0..layers).any(|i| usize::from(model.order[i]) == kind && plan.recomputes(i) == recomputed)
-        };
-        let build = |recomputed: bool| {
-            let part =
-                |(kind, layer)| uses(kind, recomputed).then(|| layer_part(layer, numbers, plan, recomputed));
-            model.kinds.iter().enumerate().map(part).collect()
-        };
+        let mut layers = Vec::new();
+        let mut ways: Vec<Way> = Vec::new();
+        let order = model.order.iter().enumerate().map(|(position, &kind)| {
+            // Nothing before the first layer is trained: its input needs no gradient, unless recomputation asks for
+            // it (transformers, `enable_input_require_grads`).
+            let first = position == 0 && plan.run.frozen && plan.recompute_layers == 0;
+            let way = Way { kind, recomputed: plan.recomputes(position), first };
+            ways.iter().position(|known| *known == way).unwrap_or_else(|| {
+                layers.push(layer_part(&model.kinds[usize::from(kind)], numbers, plan, way));
+                ways.push(way);
+                ways.len() - 1
+            })
+        });
+        let order = order.collect();
         Self {
             embedding: embedding_part(model, numbers, plan),
-            kept: build(false),
-            recomputed: build(true),
+            layers,
+            order,
             loss: loss_part(model, numbers, plan),
         }
     }
 
     /// The part that the layer at this position runs.
-    pub(crate) fn layer(&self, model: &Architecture, plan: &Plan, layer: usize) -> &Part<'n> {
-        let kind = usize::from(model.order[layer]);
-        let parts = if plan.recomputes(layer) { &self.recomputed } else { &self.kept };
-        // `of` built a part for every pair that occurs; the embedding stands in for none.
-        parts[kind].as_ref().unwrap_or(&self.embedding)
+    pub(crate) fn layer(&self, position: usize) -> &Part<'n> {
+        &self.layers[self.order[position]]
     }
 }
 
-fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, recomputed: bool) -> Part<'n> {
+/// What distinguishes the runs of two layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    kind: u8,
+    recomputed: bool,
+    /// The input needs no gradient.
+    first: bool,
+}
+
+fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, way: Way) -> Part<'n> {
     let stream = plan.run.compute.weight;
     let mut tape = Tape::new(numbers, stream, true);
     tape.enter("", Group::Residual);
-    if !recomputed {
-        let x = tape.handed(STREAM, stream, true);
-        let y = activations::layer(&mut tape, layer, x, plan.run);
+    if !way.recomputed {
+        let x = tape.handed(STREAM, stream, !way.first);
+        let y = activations::layer(&mut tape, layer, x, &plan.run);
         tape.hand_over(y);
         tape.run_backward(y, Some(x), plan.gradients);
         return Part { tape, bare: None };
     }
     // The recomputed forward reads the kept input, which is counted by the first.
-    let x = tape.foreign(STREAM, stream, true);
-    let y = activations::layer(&mut tape, layer, x, plan.run);
+    let x = tape.foreign(STREAM, stream, !way.first);
+    let y = activations::layer(&mut tape, layer, x, &plan.run);
     tape.stop_early();
     tape.run_backward(y, Some(x), plan.gradients);
 
@@ -113,7 +125,7 @@ fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, recomputed: 
     bare.enter("", Group::Residual);
     let x = bare.handed(STREAM, stream, true);
     bare.keep_for_recomputation(x);
-    let y = activations::layer(&mut bare, layer, x, plan.run);
+    let y = activations::layer(&mut bare, layer, x, &plan.run);
     bare.hand_over(y);
     Part { tape, bare: Some(bare) }
 }
@@ -121,14 +133,16 @@ fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, recomputed: 
 fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {
     let compute = plan.run.compute;
     let mut tape = Tape::new(numbers, compute.weight, true);
-    let y = activations::embedding(&mut tape, compute);
+    let y = activations::embedding(&mut tape, &plan.run);
     let role = if plan.recompute_layers < model.order.len() { Role::Saved } else { Role::Working };
     activations::prologue(&mut tape, compute, mask(model, numbers, plan.run), role);
     tape.hand_over(y);
-    if model.tied {
-        tape.await_tied(weights::EMBED, compute.weight, compute.autocast(), plan.gradients);
+    if !plan.run.frozen {
+        if model.tied {
+            tape.await_tied(weights::EMBED, compute.weight, compute.autocast(), plan.gradients);
+        }
+        tape.run_backward(y, None, plan.gradients);
     }
-    tape.run_backward(y, None, plan.gradients);
     Part { tape, bare: None }
 }
 
@@ -150,7 +164,7 @@ fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Par
     let mut tape = Tape::new(numbers, stream, true);
     tape.enter("", Group::Residual);
     let x = tape.handed(STREAM, stream, true);
-    let loss = activations::loss(&mut tape, x, plan.run.compute, model, plan.keep_logits);
+    let loss = activations::loss(&mut tape, x, &plan.run, model, plan.keep_logits);
     // A tied head's gradient waits for the embedding's.
     if model.tied {
         tape.leave_waiting(weights::EMBED);

@@ -77,6 +77,7 @@ impl Rows {
         self.entries.push(Entry {
             tensor,
             module,
+            part: "",
             block,
             group,
             shape,

@@ -122,6 +122,7 @@ pub(crate) enum Gradients {
 
 /// See the module.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "where the tape stands: each says one independent thing")]
 pub(crate) struct Tape<'n> {
     numbers: &'n Symbols,
     /// Element type of the weights.
@@ -146,6 +147,8 @@ pub(crate) struct Tape<'n> {
     /// Gradients of a split's views that wait for its backward.
     parked: Vec<(Var, Id)>,
     tracked: bool,
+    /// The last operator is one that autograd follows.
+    recorded: bool,
     in_backward: bool,
     module: &'static str,
     group: Group,
@@ -171,6 +174,7 @@ impl<'n> Tape<'n> {
             waits_for: None,
             parked: Vec::new(),
             tracked,
+            recorded: false,
             in_backward: false,
             module: "",
             group: Group::Other,
@@ -271,8 +275,9 @@ impl<'n> Tape<'n> {
     ) -> Var {
         let trains = matches!(back, Back::Linear { .. } | Back::Scale { .. } | Back::Weight(_));
         let needs_grad = trains || inputs.iter().any(|input| self.vars[input.0].needs_grad);
+        self.recorded = needs_grad && self.tracked;
         let output = self.var(storage, shape, dtype, needs_grad);
-        if needs_grad && self.tracked {
+        if self.recorded {
             let mut all = [None; 3];
             for (slot, input) in all.iter_mut().zip(inputs) {
                 *slot = Some(*input);
@@ -289,8 +294,19 @@ impl<'n> Tape<'n> {
         }
     }
 
+    /// The last operator is a product: it keeps each factor for the other's gradient, where that one needs any.
+    pub(crate) fn save_factors(&mut self, factors: [(Var, &'static Tensor); 2]) {
+        let [(a, a_tensor), (b, b_tensor)] = factors;
+        if self.vars[b.0].needs_grad {
+            self.save(a, a_tensor);
+        }
+        if self.vars[a.0].needs_grad {
+            self.save(b, b_tensor);
+        }
+    }
+
     fn save_storage(&mut self, storage: Id, tensor: &'static Tensor, role: Role) {
-        if !self.tracked {
+        if !self.tracked || !self.recorded {
             return;
         }
         let Some(node) = self.nodes.last_mut() else { return };
@@ -309,7 +325,7 @@ impl<'n> Tape<'n> {
 
     /// The last operator makes and keeps one more tensor (statistics, masks, a copy of its input).
     pub(crate) fn save_new(&mut self, tensor: &'static Tensor, shape: Shape, dtype: Dtype) {
-        if self.tracked {
+        if self.tracked && self.recorded {
             let storage = self.alloc(tensor, shape, dtype, Role::Saved);
             self.save_storage(storage, tensor, Role::Saved);
             self.release(storage);
@@ -318,7 +334,7 @@ impl<'n> Tape<'n> {
 
     /// A mask that is made anew for the last operator and kept by it.
     pub(crate) fn save_mask(&mut self, tensor: &'static Tensor, shape: Shape, dtype: Dtype) {
-        if self.tracked {
+        if self.tracked && self.recorded {
             self.save_new(tensor, shape, dtype);
         } else {
             self.scratch(shape, dtype);
@@ -331,13 +347,16 @@ impl<'n> Tape<'n> {
         self.alloc(&tensors::WEIGHT_COPY, shape, dtype, role)
     }
 
-    /// The last operator keeps the copy; without an operator that does, the cache holds it until forward is over.
-    pub(crate) fn keep_weight_copy(&mut self, copy: Id) {
-        if self.tracked {
+    /// The last operator keeps the copy; without an operator that does, autocast's cache holds it until forward is
+    /// over (`cached`: the weight is trained), or nobody does.
+    pub(crate) fn keep_weight_copy(&mut self, copy: Id, cached: bool) {
+        if self.tracked && self.recorded {
             self.save_storage(copy, &tensors::WEIGHT_COPY, Role::WeightCopy);
             self.release(copy);
-        } else {
+        } else if cached {
             self.cached.push(copy);
+        } else {
+            self.release(copy);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Rows that live longer than a step: weights, and the gradients made of them.
 
 use super::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbol, Symbols, Tensor};
-use crate::architecture::{Param, Weight};
+use crate::architecture::{Half, Param, Weight};
 use crate::text::tensors;
 
 /// One row for `count` tensors shaped like a parameter.
@@ -16,7 +16,12 @@ pub(super) fn row(
     let bytes = shape.elements(numbers).saturating_mul(dtype.bytes()).saturating_mul(count);
     Entry {
         tensor,
-        module: param.path,
+        module: if param.half == Half::Whole { param.path } else { param.module() },
+        part: match param.half {
+            Half::Whole => "",
+            Half::A => "lora_A.weight",
+            Half::B => "lora_B.weight",
+        },
         block,
         group: param.group,
         shape,
@@ -32,7 +37,12 @@ pub(super) fn row(
 /// The model's parameters.
 pub(crate) fn parameters(weights: &[Weight], dtype: Dtype, numbers: &Symbols) -> Vec<Entry> {
     let of = |w: &Weight| {
-        row(&tensors::WEIGHT, w.param, Block::Parameters, (w.param.shape, dtype), w.count, numbers)
+        let tensor = match w.param.half {
+            Half::Whole => &tensors::WEIGHT,
+            Half::A => &tensors::LORA_A,
+            Half::B => &tensors::LORA_B,
+        };
+        row(tensor, w.param, Block::Parameters, (w.param.shape, dtype), w.count, numbers)
     };
     weights.iter().map(of).collect()
 }
@@ -59,6 +69,7 @@ pub(crate) fn inputs(numbers: &Symbols, padding: bool) -> Vec<Entry> {
         Entry {
             tensor,
             module,
+            part: "",
             block: Block::Overhead,
             group: Group::Other,
             shape,

@@ -49,6 +49,7 @@ fn entry(tensor: &'static Tensor, module: &'static str, block: Block, bytes: u64
         from: Phase::Forward,
         until: Phase::Backward,
         at_peak: bytes,
+        part: "",
     }
 }
 

@@ -113,6 +113,26 @@ tensors! {
     why "The gradient of the weight is (gradient of the output)ᵀ · input, so the input is kept; linears that read the same tensor share it." "权重梯度 =（输出梯度）ᵀ · 输入，因此要保留输入；读取同一张量的线性层共用一份。",
     release "Recomputation, or freezing the weight." "重计算，或冻结该权重。";
 
+    LORA_INPUT, "adapter_input", "peft/tuners/lora/layer.py",
+    name "adapter's own copy of its input" "适配器自己的输入副本",
+    why "peft keeps adapters in fp32 over a 16-bit base, so each casts the input for itself and keeps the copy: targets that read the same tensor don't share it." "peft 在 16 位基座上以 fp32 保存适配器，因此每个适配器各自转换并保留输入；读取同一张量的多个目标也不共享。",
+    release "lora_dtype=bf16 (autocast_adapter_dtype=False) shares the 16-bit input; fewer targets; recomputation drops it." "lora_dtype=bf16（autocast_adapter_dtype=False）可共用 16 位输入；减少目标模块；重计算可去掉它。";
+
+    LORA_INNER, "adapter_inner", "peft/tuners/lora/layer.py",
+    name "adapter's inner activation" "适配器的中间激活",
+    why "It is the input of B, whose weight gradient reads it: one value a token and rank." "它是 B 的输入，权重梯度要读取它：每个词元、每个秩一个值。",
+    release "A smaller rank; recomputation drops it." "减小秩；重计算可去掉它。";
+
+    LORA_A, "", "Hu et al. 2021 (LoRA), arXiv:2106.09685; peft/tuners/lora/layer.py",
+    name "adapter, down to the rank" "适配器 A（降到秩）",
+    why "The first of the two small matrices that LoRA trains instead of the weight." "LoRA 代替权重训练的两个小矩阵中的第一个。",
+    release "A smaller rank or fewer targets." "减小秩或减少目标模块。";
+
+    LORA_B, "", "Hu et al. 2021 (LoRA), arXiv:2106.09685; peft/tuners/lora/layer.py",
+    name "adapter, up from the rank" "适配器 B（从秩升回）",
+    why "The second of the two small matrices that LoRA trains instead of the weight." "LoRA 代替权重训练的两个小矩阵中的第二个。",
+    release "A smaller rank or fewer targets." "减小秩或减少目标模块。";
+
     NORM_FP32_INPUT, "fp32_input", MODELING,
     name "fp32 copy of the norm's input" "归一化输入的 fp32 副本",
     why "LlamaRMSNorm casts its 16-bit input to fp32 and two operators keep that copy: twice the size of the layer's own stream." "LlamaRMSNorm 先把 16 位输入转成 fp32，且有两个算子要保留它：是残差流自身大小的两倍。",

@@ -44,26 +44,26 @@ impl Body {
 }
 
 #[expect(clippy::many_single_char_names, reason = "q, k and v are the field's names")]
-pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: Run) -> Var {
+pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: &Run) -> Var {
     let [mut q, mut k, v] = match attention.qkv {
         Qkv::Separate(three) => {
             let shapes = [Q, KV, KV];
             std::array::from_fn(|i| {
                 tape.enter(three[i].weight.module(), Group::Attention);
-                linear(tape, x, three[i], shapes[i], run.compute, &tensors::LINEAR_INPUT)
+                linear(tape, x, three[i], shapes[i], run, &tensors::LINEAR_INPUT)
             })
         }
         Qkv::Fused(one) => {
             tape.enter(one.weight.module(), Group::Attention);
-            let all = linear(tape, x, one, QKV, run.compute, &tensors::LINEAR_INPUT);
+            let all = linear(tape, x, one, QKV, run, &tensors::LINEAR_INPUT);
             let parts = tape.slices("slice", all, [Q, KV, KV]);
             tape.drop(all);
             parts
         }
     };
     if let Some([q_norm, k_norm]) = &attention.qk_norm {
-        q = replace(tape, q, |tape, q| norm(tape, q, q_norm));
-        k = replace(tape, k, |tape, k| norm(tape, k, k_norm));
+        q = replace(tape, q, |tape, q| norm(tape, q, q_norm, run.frozen));
+        k = replace(tape, k, |tape, k| norm(tape, k, k_norm, run.frozen));
     }
     if attention.rotary {
         tape.enter("self_attn.rotary", Group::Attention);
@@ -90,7 +90,7 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: Run
         Some(false) => fused(tape, [q, k, v], low, Fused::Efficient { masked }),
     };
     tape.enter(attention.out.weight.module(), Group::Attention);
-    let y = linear(tape, out, attention.out, STREAM, run.compute, &tensors::ATTENTION_OUTPUT);
+    let y = linear(tape, out, attention.out, STREAM, run, &tensors::ATTENTION_OUTPUT);
     for held in [out, q, k, v] {
         tape.drop(held);
     }
@@ -201,8 +201,7 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], low: Dtype, attention: &Attention) -> V
     let v = repeat(tape, v);
     let [low_q, low_k] = [q, k].map(|x| lowered(tape, x, low));
     let product = tape.run("matmul", &[low_q, low_k], SCORES, low, Back::Fresh);
-    tape.save(low_q, &tensors::QUERY);
-    tape.save(low_k, &tensors::KEY);
+    tape.save_factors([(low_q, &tensors::QUERY), (low_k, &tensors::KEY)]);
     tape.drop(low_q);
     tape.drop(low_k);
     let scaled = tape.run("scale", &[product], SCORES, low, Back::Fresh);
@@ -230,8 +229,7 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], low: Dtype, attention: &Attention) -> V
         probabilities = dropped;
     }
     let mixed = tape.run("matmul", &[probabilities, v], Q, low, Back::Fresh);
-    tape.save(probabilities, &tensors::PROBABILITIES);
-    tape.save(v, &tensors::VALUE);
+    tape.save_factors([(probabilities, &tensors::PROBABILITIES), (v, &tensors::VALUE)]);
     let out = tape.run("contiguous", &[mixed], Q, low, Back::Through);
     for done in [mixed, probabilities, k, v] {
         tape.drop(done);

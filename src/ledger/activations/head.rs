@@ -3,7 +3,7 @@
 use super::super::tape::{Back, Role, SCALAR, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::ROTARY;
-use super::{B, Compute, S, STREAM, linear, norm};
+use super::{B, Compute, Run, S, STREAM, linear, norm};
 use crate::architecture::{Architecture, Linear, weights};
 use crate::text::tensors;
 
@@ -22,9 +22,10 @@ pub(crate) enum Mask {
 }
 
 /// The embedding: keeps nothing (its input are the token ids).
-pub(crate) fn embedding(tape: &mut Tape, compute: Compute) -> Var {
+pub(crate) fn embedding(tape: &mut Tape, run: &Run) -> Var {
     tape.enter("embed_tokens", Group::Embedding);
-    tape.run("embedding", &[], STREAM, compute.weight, Back::Weight(weights::EMBED))
+    let back = if run.frozen { Back::Fresh } else { Back::Weight(weights::EMBED) };
+    tape.run("embedding", &[], STREAM, run.compute.weight, back)
 }
 
 /// What is made once for all layers: rotary tables (kept by the first layer that is not recomputed, else only held),
@@ -50,18 +51,13 @@ pub(crate) fn prologue(tape: &mut Tape, compute: Compute, mask: Option<Mask>, ta
 
 /// Final norm, output embedding and cross entropy (transformers, `ForCausalLMLoss`): logits are cast to fp32, and
 /// the log-softmax over the vocabulary is kept.
-pub(crate) fn loss(
-    tape: &mut Tape,
-    x: Var,
-    compute: Compute,
-    model: &Architecture,
-    keep_logits: bool,
-) -> Var {
-    let hidden = norm::norm(tape, x, &model.final_norm);
+pub(crate) fn loss(tape: &mut Tape, x: Var, run: &Run, model: &Architecture, keep_logits: bool) -> Var {
+    let compute = run.compute;
+    let hidden = norm::norm(tape, x, &model.final_norm, run.frozen);
     tape.drop(x);
     tape.enter("lm_head", Group::LmHead);
     let weight = if model.tied { weights::EMBED } else { weights::LM_HEAD };
-    let logits = linear(tape, hidden, Linear { weight, bias: None }, LOGITS, compute, &tensors::LINEAR_INPUT);
+    let logits = linear(tape, hidden, Linear { weight, bias: None }, LOGITS, run, &tensors::LINEAR_INPUT);
     tape.enter("loss", Group::Loss);
     let wide = if compute.matmul == Dtype::Fp32 {
         logits

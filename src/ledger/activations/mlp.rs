@@ -2,7 +2,7 @@
 
 use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
-use super::{B, Compute, S, STREAM, linear};
+use super::{B, Run, S, STREAM, linear};
 use crate::architecture::{Activation, GateUp, GatedMlp, Linear, PlainMlp};
 use crate::text::tensors;
 
@@ -10,71 +10,71 @@ use crate::text::tensors;
 const WIDE: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::F)]);
 
 /// Kept: the input (once, or once a linear under autocast), gate, act(gate), up and their product.
-pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, compute: Compute) -> Var {
+pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, run: &Run) -> Var {
     let [gate_proj, up_proj] = match mlp.gate_up {
         GateUp::Separate(both) => both,
-        GateUp::Fused(one) => return fused_mlp(tape, x, one, mlp.down, compute),
+        GateUp::Fused(one) => return fused_mlp(tape, x, one, mlp.down, run),
     };
     let wide = Shape::new(&[B, S, mlp.width]);
     tape.enter("mlp.gate_proj", Group::Mlp);
-    let gate = linear(tape, x, gate_proj, wide, compute, &tensors::LINEAR_INPUT);
+    let gate = linear(tape, x, gate_proj, wide, run, &tensors::LINEAR_INPUT);
     tape.enter("mlp.act_fn", Group::Mlp);
-    let active = tape.run("act", &[gate], wide, compute.matmul, Back::Fresh);
+    let active = tape.run("act", &[gate], wide, run.compute.matmul, Back::Fresh);
     tape.save(gate, &tensors::MLP_GATE);
     tape.drop(gate);
     tape.enter("mlp.up_proj", Group::Mlp);
-    let up = linear(tape, x, up_proj, wide, compute, &tensors::LINEAR_INPUT);
+    let up = linear(tape, x, up_proj, wide, run, &tensors::LINEAR_INPUT);
     tape.enter("mlp", Group::Mlp);
-    let product = tape.run("mul", &[active, up], wide, compute.matmul, Back::Fresh);
+    let product = tape.run("mul", &[active, up], wide, run.compute.matmul, Back::Fresh);
     tape.save(active, &tensors::MLP_ACTIVE);
     tape.save(up, &tensors::MLP_UP);
     tape.drop(active);
     tape.drop(up);
     tape.enter("mlp.down_proj", Group::Mlp);
-    let out = linear(tape, product, mlp.down, STREAM, compute, &tensors::MLP_PRODUCT);
+    let out = linear(tape, product, mlp.down, STREAM, run, &tensors::MLP_PRODUCT);
     tape.drop(product);
     out
 }
 
 /// The same with one input projection `[2f, h]` whose output is split: both halves stay while either is needed.
-fn fused_mlp(tape: &mut Tape, x: Var, gate_up: Linear, down: Linear, compute: Compute) -> Var {
+fn fused_mlp(tape: &mut Tape, x: Var, gate_up: Linear, down: Linear, run: &Run) -> Var {
     const BOTH: Shape = Shape::new(&[B, S, Dim::Scale(2, Symbol::F)]);
     tape.enter("mlp.gate_up_proj", Group::Mlp);
-    let both = linear(tape, x, gate_up, BOTH, compute, &tensors::LINEAR_INPUT);
+    let both = linear(tape, x, gate_up, BOTH, run, &tensors::LINEAR_INPUT);
     let [gate, up] = tape.split("chunk", both, [WIDE; 2]);
     tape.drop(both);
     tape.enter("mlp.activation_fn", Group::Mlp);
-    let active = tape.run("act", &[gate], WIDE, compute.matmul, Back::Fresh);
+    let active = tape.run("act", &[gate], WIDE, run.compute.matmul, Back::Fresh);
     tape.save(gate, &tensors::MLP_GATE_UP);
     tape.enter("mlp", Group::Mlp);
-    let product = tape.run("mul", &[up, active], WIDE, compute.matmul, Back::Fresh);
+    let product = tape.run("mul", &[up, active], WIDE, run.compute.matmul, Back::Fresh);
     tape.save(active, &tensors::MLP_ACTIVE);
     tape.save(up, &tensors::MLP_GATE_UP);
     for done in [active, gate, up] {
         tape.drop(done);
     }
     tape.enter("mlp.down_proj", Group::Mlp);
-    let out = linear(tape, product, down, STREAM, compute, &tensors::MLP_PRODUCT);
+    let out = linear(tape, product, down, STREAM, run, &tensors::MLP_PRODUCT);
     tape.drop(product);
     out
 }
 
 /// Without a gate: kept are the input, what the activation function keeps, and its output.
-pub(super) fn plain_mlp(tape: &mut Tape, x: Var, mlp: &PlainMlp, compute: Compute) -> Var {
+pub(super) fn plain_mlp(tape: &mut Tape, x: Var, mlp: &PlainMlp, run: &Run) -> Var {
     tape.enter(mlp.up.weight.module(), Group::Mlp);
-    let wide = linear(tape, x, mlp.up, WIDE, compute, &tensors::LINEAR_INPUT);
+    let wide = linear(tape, x, mlp.up, WIDE, run, &tensors::LINEAR_INPUT);
     tape.enter("mlp.act", Group::Mlp);
     let active = match mlp.act {
         Activation::Kernel => {
-            let active = tape.run("act", &[wide], WIDE, compute.matmul, Back::Fresh);
+            let active = tape.run("act", &[wide], WIDE, run.compute.matmul, Back::Fresh);
             tape.save(wide, &tensors::MLP_PRE_ACT);
             active
         }
-        Activation::PythonGelu => python_gelu(tape, wide, compute),
+        Activation::PythonGelu => python_gelu(tape, wide, run),
     };
     tape.drop(wide);
     tape.enter(mlp.down.weight.module(), Group::Mlp);
-    let out = linear(tape, active, mlp.down, STREAM, compute, &tensors::MLP_ACTIVE);
+    let out = linear(tape, active, mlp.down, STREAM, run, &tensors::MLP_ACTIVE);
     tape.drop(active);
     out
 }
@@ -82,9 +82,9 @@ pub(super) fn plain_mlp(tape: &mut Tape, x: Var, mlp: &PlainMlp, compute: Comput
 /// `0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))`, operator by operator (transformers, `NewGELUActivation`).
 ///
 /// Under autocast `pow` runs in fp32, and so does all that follows.
-fn python_gelu(tape: &mut Tape, x: Var, compute: Compute) -> Var {
-    let low = compute.matmul;
-    let wide = if compute.autocast() { Dtype::Fp32 } else { low };
+fn python_gelu(tape: &mut Tape, x: Var, run: &Run) -> Var {
+    let low = run.compute.matmul;
+    let wide = if run.compute.autocast() { Dtype::Fp32 } else { low };
     let half = tape.run("mul 0.5", &[x], WIDE, low, Back::Fresh);
     let base = if wide == low { x } else { tape.run("cast", &[x], WIDE, wide, Back::Through) };
     let cube = tape.run("pow 3", &[base], WIDE, wide, Back::Square);

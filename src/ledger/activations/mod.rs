@@ -3,16 +3,19 @@
 
 mod attention;
 mod head;
+mod linear;
 mod mlp;
 mod norm;
 
 pub(crate) use attention::Kernel;
 pub(crate) use head::{Mask, embedding, loss, prologue};
 
+use linear::linear;
+
 use super::tape::{Back, Tape, Var};
-use super::{Dim, Dtype, Shape, Symbol, Tensor};
-use crate::architecture::{Body, Layer, Linear};
-use crate::text::tensors;
+use super::{Dim, Dtype, Shape, Symbol};
+use crate::architecture::adapters::Targets;
+use crate::architecture::{Body, Layer};
 
 /// In which element types the model computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,20 @@ pub(crate) struct Run {
     pub(crate) kernel: Kernel,
     /// The batch has a padding mask, so every attention has a mask.
     pub(crate) padding: bool,
+    /// The model's own weights are not trained.
+    pub(crate) frozen: bool,
+    /// Adapters that are.
+    pub(crate) lora: Option<Lora>,
+}
+
+/// LoRA adapters on some linears.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lora {
+    pub(crate) targets: Targets,
+    /// Element type of their weights, to which each casts its input.
+    pub(crate) dtype: Dtype,
+    /// Their input passes through dropout.
+    pub(crate) dropout: bool,
 }
 
 pub(crate) const B: Dim = Dim::Sym(Symbol::B);
@@ -48,24 +65,28 @@ pub(crate) const D: Dim = Dim::Sym(Symbol::D);
 pub(crate) const STREAM: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::H)]);
 
 /// Forward of one layer: the residual stream in, the residual stream out.
-pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: Run) -> Var {
+pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
     let mut stream = x;
     for sublayer in &layer.sublayers {
-        let read = sublayer.before.as_ref().map(|before| norm::norm(tape, stream, before));
+        let read = sublayer.before.as_ref().map(|before| norm::norm(tape, stream, before, run.frozen));
         let input = read.unwrap_or(stream);
         let mut added = match &sublayer.body {
             Body::Attention(attention) => attention::attention(tape, input, attention, run),
-            Body::GatedMlp(mlp) => mlp::gated_mlp(tape, input, mlp, run.compute),
-            Body::PlainMlp(mlp) => mlp::plain_mlp(tape, input, mlp, run.compute),
+            Body::GatedMlp(mlp) => mlp::gated_mlp(tape, input, mlp, run),
+            Body::PlainMlp(mlp) => mlp::plain_mlp(tape, input, mlp, run),
             // Only counted: nothing is known of what runs here.
             Body::LatentAttention(_) | Body::Moe(_) | Body::Counted(_) => {
-                read.into_iter().for_each(|read| tape.drop(read));
+                if let Some(read) = read {
+                    tape.drop(read);
+                }
                 continue;
             }
         };
-        read.into_iter().for_each(|read| tape.drop(read));
+        if let Some(read) = read {
+            tape.drop(read);
+        }
         if let Some(after) = &sublayer.after {
-            let normed = norm::norm(tape, added, after);
+            let normed = norm::norm(tape, added, after, run.frozen);
             tape.drop(added);
             added = normed;
         }
@@ -80,33 +101,4 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: Run) -> Var {
     }
     tape.drop(x);
     stream
-}
-
-/// `torch.nn.functional.linear`: keeps its input, as `kept`. Under autocast input and weight are cast first, and it
-/// is the copies that are kept: one per linear, for only casts of weights are shared.
-pub(super) fn linear(
-    tape: &mut Tape,
-    x: Var,
-    Linear { weight, bias }: Linear,
-    out: Shape,
-    compute: Compute,
-    kept: &'static Tensor,
-) -> Var {
-    let cast = compute.autocast();
-    let copied = tape.dtype(x) != compute.matmul;
-    let shape = tape.shape(x);
-    let input = if copied { tape.run("cast", &[x], shape, compute.matmul, Back::Through) } else { x };
-    let copy = cast.then(|| tape.weight_copy(weight.shape, compute.matmul));
-    if let Some(bias) = bias.filter(|_| cast) {
-        tape.cache(bias.shape, compute.matmul);
-    }
-    let y = tape.run("linear", &[input], out, compute.matmul, Back::Linear { weight, bias, cast });
-    tape.save(input, if copied { &tensors::AUTOCAST_INPUT } else { kept });
-    if let Some(copy) = copy {
-        tape.keep_weight_copy(copy);
-    }
-    if copied {
-        tape.drop(input);
-    }
-    y
 }

@@ -6,13 +6,13 @@ use crate::architecture::{Norm, Normalisation, Param};
 use crate::text::tensors;
 
 /// The norm that a layer has.
-pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm) -> Var {
+pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     tape.enter(norm.weight.module(), norm.weight.group);
     match norm.kind {
-        Normalisation::Rms => rms_norm(tape, x, norm.weight),
-        Normalisation::GemmaRms => gemma_norm(tape, x, norm.weight),
-        Normalisation::T5Rms => t5_norm(tape, x, norm.weight),
-        Normalisation::Layer => layer_norm(tape, x, norm),
+        Normalisation::Rms => rms_norm(tape, x, (norm.weight, frozen)),
+        Normalisation::GemmaRms => gemma_norm(tape, x, (norm.weight, frozen)),
+        Normalisation::T5Rms => t5_norm(tape, x, (norm.weight, frozen)),
+        Normalisation::Layer => layer_norm(tape, x, norm, frozen),
     }
 }
 
@@ -41,10 +41,29 @@ fn normalise(tape: &mut Tape, x: Var, scale: Var, kept: &'static Tensor) -> Var 
     normal
 }
 
+/// `normal · weight`: the weight's gradient, where it is trained, needs the normalised x.
+fn scaled(
+    tape: &mut Tape,
+    normal: Var,
+    dtype: Dtype,
+    (weight, frozen): (Param, bool),
+    kept: &'static Tensor,
+) -> Var {
+    let cast = dtype != tape.weight_dtype();
+    let back = if frozen { Back::Fresh } else { Back::Scale { weight, cast } };
+    let shape = tape.shape(normal);
+    let out = tape.run("scale", &[normal], shape, dtype, back);
+    if !frozen {
+        tape.save(normal, kept);
+    }
+    tape.drop(normal);
+    out
+}
+
 /// `weight · (x / rms(x))` over the last axis.
 ///
 /// Kept: x in fp32 (a copy when x is 16 bit), one value a row, and the normalised x in its own dtype.
-fn rms_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
+fn rms_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
     let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
@@ -57,9 +76,7 @@ fn rms_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
         tape.drop(normal);
         normal = cast;
     }
-    let out = tape.run("scale", &[normal], shape, tape.promoted(dtype), Back::Scale { weight, cast: false });
-    tape.save(normal, &tensors::NORM_NORMALISED);
-    tape.drop(normal);
+    let out = scaled(tape, normal, tape.promoted(dtype), weight, &tensors::NORM_NORMALISED);
     tape.drop(variance);
     out
 }
@@ -67,7 +84,7 @@ fn rms_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
 /// `x / rms(x) · (1 + weight)`, all in fp32, then cast back (transformers, `Gemma3RMSNorm`).
 ///
 /// Kept: x in fp32, one value a row, the normalised x in fp32, and `1 + weight` in fp32.
-fn gemma_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
+fn gemma_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
     let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
@@ -78,11 +95,8 @@ fn gemma_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
     if low {
         tape.drop(x32);
     }
-    let cast = tape.weight_dtype() != Dtype::Fp32;
-    let out = tape.run("scale", &[normal], shape, Dtype::Fp32, Back::Scale { weight, cast });
-    tape.save_new(&tensors::NORM_ONE_PLUS_WEIGHT, weight.shape, Dtype::Fp32);
-    tape.save(normal, &tensors::NORM_FP32_NORMALISED);
-    tape.drop(normal);
+    let out = scaled(tape, normal, Dtype::Fp32, weight, &tensors::NORM_FP32_NORMALISED);
+    tape.save_new(&tensors::NORM_ONE_PLUS_WEIGHT, weight.0.shape, Dtype::Fp32);
     if !low {
         return out;
     }
@@ -92,7 +106,7 @@ fn gemma_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
 }
 
 /// As T5 has it (transformers, `T5LayerNorm`): the 16-bit x is multiplied, so it is kept beside its fp32 copy.
-fn t5_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
+fn t5_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
     let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
@@ -107,19 +121,18 @@ fn t5_norm(tape: &mut Tape, x: Var, weight: Param) -> Var {
         tape.drop(normal);
         normal = cast;
     }
-    let out = tape.run("scale", &[normal], shape, tape.promoted(dtype), Back::Scale { weight, cast: false });
-    tape.save(normal, &tensors::NORM_NORMALISED);
-    tape.drop(normal);
+    let out = scaled(tape, normal, tape.promoted(dtype), weight, &tensors::NORM_NORMALISED);
     tape.drop(variance);
     out
 }
 
 /// `torch.nn.LayerNorm`: one kernel; its input and two fp32 statistics a row are kept.
-fn layer_norm(tape: &mut Tape, x: Var, norm: &Norm) -> Var {
+fn layer_norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     let shape = tape.shape(x);
     let dtype = tape.promoted(tape.dtype(x));
     let rows = shape.with_last(Dim::Const(1));
-    let back = Back::Linear { weight: norm.weight, bias: norm.bias, cast: false };
+    let trained = Back::Linear { weight: norm.weight, bias: norm.bias, cast: false };
+    let back = if frozen { Back::Fresh } else { trained };
     let out = tape.run("layer_norm", &[x], shape, dtype, back);
     tape.save(x, &tensors::NORM_INPUT);
     tape.save_new(&tensors::NORM_MEAN, rows, Dtype::Fp32);

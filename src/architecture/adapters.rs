@@ -1,0 +1,133 @@
+//! LoRA adapters: which linears get one, and the two matrices of each.
+
+use super::modules::{Body, GateUp, Linear, Qkv};
+use super::weights::{Half, Param, Weight};
+use super::{Architecture, LatentQuery};
+use crate::ledger::{Dim, Group, Shape, Symbol};
+
+/// The most names that a list of targets may hold.
+const MOST: usize = 16;
+
+/// Which linears get an adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Targets {
+    /// Bit i: the i-th of [`NAMES`].
+    chosen: u32,
+}
+
+/// Linears that can be named, by the last word of their path.
+const NAMES: [&str; MOST] = [
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "down_proj",
+    "qkv_proj",
+    "gate_up_proj",
+    "c_attn",
+    "c_proj",
+    "c_fc",
+    "kv_a_proj_with_mqa",
+    "kv_b_proj",
+    "q_a_proj",
+    "q_b_proj",
+];
+
+impl Targets {
+    /// Reads `all-linear`, or a list of module names (`q_proj,v_proj`, or short: `q,v`); names that no linear has are
+    /// given back.
+    pub fn parse(text: &str) -> (Self, Vec<&str>) {
+        let mut chosen = 0;
+        let mut unknown = Vec::new();
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            if word == "all-linear" {
+                chosen = u32::MAX;
+                continue;
+            }
+            let last = word.rsplit('.').next().unwrap_or(word);
+            let named = |name: &&str| **name == *last || name.strip_suffix("_proj") == Some(last);
+            match NAMES.iter().position(|name| named(name)) {
+                Some(index) => chosen |= 1 << index,
+                None => unknown.push(word),
+            }
+        }
+        (Self { chosen }, unknown)
+    }
+
+    /// Whether the linear of this module path gets one. The output embedding never does.
+    pub fn covers(self, module: &str) -> bool {
+        let last = module.rsplit('.').next().unwrap_or(module);
+        NAMES.iter().position(|name| *name == last).is_some_and(|index| self.chosen & (1 << index) != 0)
+    }
+}
+
+/// The adapter of a linear `[out, in]`: A `[R, in]` and B `[out, R]`.
+pub fn of(weight: Param) -> (Param, Param) {
+    let rank = Dim::Sym(Symbol::Lora);
+    let (out, inputs) = match weight.shape.dims() {
+        [out, inputs] => (*out, *inputs),
+        _ => (Dim::Const(1), Dim::Const(1)),
+    };
+    let half =
+        |half, axes: [Dim; 2]| Param { half, group: Group::Adapter, shape: Shape::new(&axes), ..weight };
+    (half(Half::A, [rank, inputs]), half(Half::B, [out, rank]))
+}
+
+impl Body {
+    /// Calls `each` with every linear that can have an adapter.
+    fn linears(&self, each: &mut dyn FnMut(Linear)) {
+        match self {
+            Self::Attention(attention) => {
+                match attention.qkv {
+                    Qkv::Separate(three) => three.into_iter().for_each(&mut *each),
+                    Qkv::Fused(one) => each(one),
+                }
+                each(attention.out);
+            }
+            Self::GatedMlp(mlp) => {
+                match mlp.gate_up {
+                    GateUp::Separate(two) => two.into_iter().for_each(&mut *each),
+                    GateUp::Fused(one) => each(one),
+                }
+                each(mlp.down);
+            }
+            Self::PlainMlp(mlp) => [mlp.up, mlp.down].into_iter().for_each(each),
+            Self::LatentAttention(latent) => {
+                match latent.query {
+                    LatentQuery::Direct(one) => each(one),
+                    LatentQuery::LowRank(down, _, up) => [down, up].into_iter().for_each(&mut *each),
+                }
+                [latent.kv_a, latent.kv_b, latent.out].into_iter().for_each(each);
+            }
+            // peft's `all-linear` leaves experts that are one tensor alone.
+            Self::Moe(moe) => {
+                if let Some(shared) = moe.shared {
+                    Self::GatedMlp(shared).linears(each);
+                }
+            }
+            Self::Counted(_) => {}
+        }
+    }
+}
+
+impl Architecture {
+    /// The adapters' tensors.
+    pub fn adapters(&self, targets: Targets) -> Vec<Weight> {
+        let mut all = Vec::new();
+        for (index, kind) in self.kinds.iter().enumerate() {
+            let count = self.count_of(index);
+            let mut add = |linear: Linear| {
+                if targets.covers(linear.weight.module()) {
+                    let (a, b) = of(linear.weight);
+                    for param in [a, b] {
+                        Weight::merge(&mut all, param, count);
+                    }
+                }
+            };
+            kind.sublayers.iter().for_each(|sublayer| sublayer.body.linears(&mut add));
+        }
+        all
+    }
+}
