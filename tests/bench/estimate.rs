@@ -1,4 +1,4 @@
-//! How many estimates one core gives in a second.
+//! How many estimates one core gives in a second, and how many links it reads.
 
 use std::hint::black_box;
 
@@ -20,5 +20,18 @@ fn estimates(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, estimates);
+const LINK: &str = "https://host.example/#v=1&model=qwen3-8b&hidden_size=5120&batch=4&seq=8k&precision=bf16-autocast\
+                    &optimizer=adamw-8bit&attention=flash&recompute=full&gpu=h100-80g&gpus=8&data_parallel=zero3";
+
+fn links(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("link");
+    group.throughput(Throughput::Elements(1));
+    let read = Config::from_link(LINK);
+    assert!(read.problems.is_empty(), "{:?}", read.problems);
+    group.bench_function("read", |bencher| bencher.iter(|| Config::from_link(black_box(LINK))));
+    group.bench_function("write", |bencher| bencher.iter(|| black_box(&read.config).to_link()));
+    group.finish();
+}
+
+criterion_group!(benches, estimates, links);
 criterion_main!(benches);
