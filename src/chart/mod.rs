@@ -1,6 +1,6 @@
 //! Figures, written once over plotters' `DrawingBackend`.
 //!
-//! [`bar`], [`timeline`] and [`sweep`] lay a figure out as a [`Scene`]; [`Scene::draw`] paints it on the page's canvas
+//! [`bar()`], [`timeline()`] and [`sweep()`] lay a figure out as a [`Scene`]; [`Scene::draw`] paints it on the page's canvas
 //! (or any other backend), [`Scene::svg`] as a document of its own.
 //!
 //! ```no_run
