@@ -196,8 +196,10 @@ pub struct LatentAttention {
 /// How a router turns its scores into weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
-    /// Softmax in fp32, top-k divided by their sum (Mixtral, Qwen3).
+    /// Softmax in fp32, top-k divided by their sum (Mixtral).
     SoftmaxRenormalised,
+    /// The same, cast to the weights' type (Qwen3).
+    SoftmaxRenormalisedCast,
     /// Softmax over an fp32 copy of the input, top-k as they are (DeepSeek-V2).
     SoftmaxFp32Input,
     /// Sigmoid with a correction bias (DeepSeek-V3 and its kin).

@@ -169,6 +169,7 @@ pub enum Dtype {
     Fp16,
     Fp8,
     Int64,
+    Int32,
     Bool,
     Byte,
 }
@@ -178,7 +179,7 @@ impl Dtype {
     pub const fn bytes(self) -> u64 {
         match self {
             Self::Int64 => 8,
-            Self::Fp32 => 4,
+            Self::Fp32 | Self::Int32 => 4,
             Self::Bf16 | Self::Fp16 => 2,
             Self::Fp8 | Self::Bool | Self::Byte => 1,
         }
@@ -192,6 +193,7 @@ impl Dtype {
             Self::Fp16 => "fp16",
             Self::Fp8 => "fp8",
             Self::Int64 => "int64",
+            Self::Int32 => "int32",
             Self::Bool => "bool",
             Self::Byte => "uint8",
         }
@@ -226,6 +228,15 @@ impl Shape {
     pub const fn with_last(mut self, last: Dim) -> Self {
         if self.rank > 0 {
             self.dims[self.rank - 1] = last;
+        }
+        self
+    }
+
+    /// The same shape with another number of heads (the axis before the last).
+    #[must_use]
+    pub const fn with_heads(mut self, heads: Dim) -> Self {
+        if self.rank > 1 {
+            self.dims[self.rank - 2] = heads;
         }
         self
     }

@@ -8,6 +8,8 @@ const AUTOGRAD: &str = "pytorch/tools/autograd/derivatives.yaml";
 /// The Llama modelling file, whose modules Mistral and Qwen share.
 const MODELING: &str = "transformers/models/llama/modeling_llama.py";
 const AUTOCAST: &str = "pytorch/aten/src/ATen/autocast_mode.cpp";
+/// How transformers runs experts.
+const MOE: &str = "transformers/integrations/moe.py (grouped_mm_experts_forward)";
 const ENGINE: &str = "pytorch/torch/csrc/autograd/engine.cpp";
 
 macro_rules! tensors {
@@ -208,6 +210,71 @@ tensors! {
     why "A sliding window (or padding) needs an explicit mask; the kernel turns it into numbers once per layer and keeps it: an s² tensor that flash attention was meant to avoid." "滑动窗口（或填充）需要显式掩码；内核在每一层都把它转成数值并保留：正是 flash attention 想避免的 s² 张量。",
     release "attention=flash has the window inside the kernel; sequences shorter than the window need no mask." "attention=flash 在内核中实现窗口；序列短于窗口时不需要掩码。";
 
+    SOFT_CAP_TANH, "soft_cap", "transformers/models/gemma2/modeling_gemma2.py",
+    name "soft-capped scores (tanh)" "软上限后的分数（tanh）",
+    why "The soft cap passes the scores through tanh, which keeps its output: one more heads × s² tensor." "软上限让分数经过 tanh，而 tanh 保留其输出：又一个 头数 × s² 的张量。",
+    release "A flash kernel with soft cap inside." "使用内置软上限的 flash 内核。";
+
+    ROUTER_SOFTMAX, "router_softmax", "transformers/models/mixtral/modeling_mixtral.py",
+    name "router's softmax" "路由 softmax",
+    why "Softmax keeps its own output: an fp32 for each token and expert." "softmax 保留自身输出：每个词元、每个专家一个 fp32。",
+    release "Recomputation." "重计算。";
+
+    TOP_K_INDICES, "top_k_indices", AUTOGRAD,
+    name "chosen experts" "选中的专家",
+    why "topk keeps which experts it chose, as 64-bit integers." "topk 以 64 位整数保留所选专家。",
+    release "Recomputation." "重计算。";
+
+    TOP_K_WEIGHTS, "top_k_weights", AUTOGRAD,
+    name "weights of the chosen experts" "所选专家的权重",
+    why "The division that makes them sum to one keeps both of its operands." "归一化的除法保留两个操作数。",
+    release "Recomputation." "重计算。";
+
+    TOP_K_SUM, "top_k_sum", AUTOGRAD,
+    name "sum of the chosen weights" "所选权重之和",
+    why "The division that makes the weights sum to one keeps both of its operands." "归一化的除法保留两个操作数。",
+    release "Recomputation." "重计算。";
+
+    ROUTE_INDEX, "route_index", MOE,
+    name "order of the tokens' copies" "词元副本的排序索引",
+    why "Each gather and each sort keeps its 64-bit index: one for each token and chosen expert." "每次收集与排序都保留其 64 位索引：每个词元、每个所选专家一个。",
+    release "Recomputation; fused dispatch kernels keep 32-bit indices." "重计算；融合的分发内核使用 32 位索引。";
+
+    SORTED_WEIGHTS, "sorted_weights", MOE,
+    name "routing weights, sorted by expert" "按专家排序的路由权重",
+    why "The experts' output is multiplied by them; the product keeps both factors." "专家输出要乘以它；乘积保留两个因子。",
+    release "Recomputation." "重计算。";
+
+    EXPERT_INPUT, "expert_input", MOE,
+    name "tokens copied to their experts" "复制给各专家的词元",
+    why "Each token is there once for every expert that serves it: the input of the experts' first product." "每个词元为其每个专家各有一份：专家第一个矩阵乘的输入。",
+    release "Fewer experts per token; recomputation drops it." "减少每词元专家数；重计算可去掉它。";
+
+    EXPERT_OFFSETS, "offsets", MOE,
+    name "where each expert's tokens end" "各专家词元的结束位置",
+    why "The grouped product reads it again in backward." "分组矩阵乘在反向时还要读取它。",
+    release "Nothing needs to: 4 bytes an expert." "无须释放：每个专家 4 字节。";
+
+    EXPERT_GATE_UP, "expert_gate_up", MOE,
+    name "experts' gate and up in one tensor" "专家的 gate 与 up",
+    why "One grouped product makes both; backward of the activation and of the product read its halves." "一个分组矩阵乘产生两者；激活与乘积的反向各读取一半。",
+    release "A fused SwiGLU; recomputation drops it." "融合的 SwiGLU；重计算可去掉它。";
+
+    EXPERT_ACTIVE, "expert_act", MOE,
+    name "experts' gate after its activation" "专家激活函数后的 gate",
+    why "The product act(gate) · up keeps both factors." "乘积 act(gate) · up 保留两个因子。",
+    release "A fused SwiGLU; recomputation drops it." "融合的 SwiGLU；重计算可去掉它。";
+
+    EXPERT_PRODUCT, "expert_product", MOE,
+    name "experts' act(gate) · up" "专家的 act(gate) · up",
+    why "It is the input of the experts' second product." "它是专家第二个矩阵乘的输入。",
+    release "A fused SwiGLU; recomputation drops it." "融合的 SwiGLU；重计算可去掉它。";
+
+    EXPERT_OUTPUT, "expert_output", MOE,
+    name "experts' outputs" "专家输出",
+    why "They are multiplied by the routing weights, whose gradient needs them: one a token and chosen expert." "它们要乘以路由权重，而权重的梯度需要它们：每个词元、每个所选专家一份。",
+    release "Weighing inside a fused kernel; recomputation drops it." "在融合内核中加权；重计算可去掉它。";
+
     CAUSAL_MASK, "causal_mask", "transformers/masking_utils.py",
     name "causal mask" "因果掩码",
     why "Eager attention adds it to the scores; one for all layers." "eager 注意力把它加到分数上；各层共用一份。",
@@ -223,9 +290,9 @@ tensors! {
     why "Which position each token has; held while layers run." "每个词元的位置；各层运行期间一直持有。",
     release "Nothing needs to: 8 bytes a token of one sequence." "无须释放：一条序列每词元 8 字节。";
 
-    SOFTMAX_FP32, "softmax_fp32", MODELING,
-    name "attention probabilities in fp32" "fp32 注意力概率",
-    why "Eager attention computes softmax in fp32, and softmax keeps its own output: 4 bytes × heads × s²." "eager 注意力以 fp32 计算 softmax，而 softmax 保留自身输出：4 字节 × 头数 × s²。",
+    SOFTMAX, "softmax", MODELING,
+    name "attention probabilities, out of softmax" "softmax 输出的注意力概率",
+    why "Softmax keeps its own output; eager attention in language models computes it in fp32: 4 bytes × heads × s²." "softmax 保留自身输出；语言模型的 eager 注意力以 fp32 计算它：4 字节 × 头数 × s²。",
     release "attention=sdpa or flash never writes it; selective recomputation drops it." "attention=sdpa 或 flash 从不写出它；选择性重计算可去掉它。";
 
     PROBABILITIES, "probabilities", MODELING,

@@ -10,27 +10,27 @@ use crate::text::tensors;
 const WIDE: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::F)]);
 
 /// Kept: the input (once, or once a linear under autocast), gate, act(gate), up and their product.
-pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, run: &Run) -> Var {
+pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, run: &Run, group: Group) -> Var {
     let [gate_proj, up_proj] = match mlp.gate_up {
         GateUp::Separate(both) => both,
         GateUp::Fused(one) => return fused_mlp(tape, x, one, mlp.down, run),
     };
     let wide = Shape::new(&[B, S, mlp.width]);
-    tape.enter("mlp.gate_proj", Group::Mlp);
+    tape.enter(gate_proj.weight.module(), group);
     let gate = linear(tape, x, gate_proj, wide, run, &tensors::LINEAR_INPUT);
-    tape.enter("mlp.act_fn", Group::Mlp);
+    tape.enter(gate_proj.weight.module(), group);
     let active = tape.run("act", &[gate], wide, run.compute.matmul, Back::Fresh);
     tape.save(gate, &tensors::MLP_GATE);
     tape.drop(gate);
-    tape.enter("mlp.up_proj", Group::Mlp);
+    tape.enter(up_proj.weight.module(), group);
     let up = linear(tape, x, up_proj, wide, run, &tensors::LINEAR_INPUT);
-    tape.enter("mlp", Group::Mlp);
+    tape.enter(up_proj.weight.module(), group);
     let product = tape.run("mul", &[active, up], wide, run.compute.matmul, Back::Fresh);
     tape.save(active, &tensors::MLP_ACTIVE);
     tape.save(up, &tensors::MLP_UP);
     tape.drop(active);
     tape.drop(up);
-    tape.enter("mlp.down_proj", Group::Mlp);
+    tape.enter(mlp.down.weight.module(), group);
     let out = linear(tape, product, mlp.down, STREAM, run, &tensors::MLP_PRODUCT);
     tape.drop(product);
     out

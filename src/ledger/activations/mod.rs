@@ -2,12 +2,15 @@
 //! runs it.
 
 mod attention;
+mod core;
 mod head;
+mod latent;
 mod linear;
 mod mlp;
+mod moe;
 mod norm;
 
-pub(crate) use attention::Kernel;
+pub(crate) use self::core::Kernel;
 pub(crate) use head::{Mask, embedding, loss, prologue};
 
 use linear::linear;
@@ -72,10 +75,12 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
         let input = read.unwrap_or(stream);
         let mut added = match &sublayer.body {
             Body::Attention(attention) => attention::attention(tape, input, attention, run),
-            Body::GatedMlp(mlp) => mlp::gated_mlp(tape, input, mlp, run),
+            Body::GatedMlp(mlp) => mlp::gated_mlp(tape, input, mlp, run, super::Group::Mlp),
             Body::PlainMlp(mlp) => mlp::plain_mlp(tape, input, mlp, run),
+            Body::LatentAttention(latent) => latent::latent_attention(tape, input, latent, run),
+            Body::Moe(moe) => moe::moe(tape, input, moe, run),
             // Only counted: nothing is known of what runs here.
-            Body::LatentAttention(_) | Body::Moe(_) | Body::Counted(_) => {
+            Body::Counted(_) => {
                 if let Some(read) = read {
                     tape.drop(read);
                 }

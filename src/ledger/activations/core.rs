@@ -1,0 +1,180 @@
+//! The attention core: flash, memory-efficient, or scores as tensors.
+
+use super::super::tape::{Back, Tape, Var};
+use super::super::{Dim, Dtype, Shape, Symbol};
+use super::{A, B, S};
+use crate::architecture::Softmax;
+use crate::text::tensors;
+
+/// Which code computes the attention core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    /// `scaled_dot_product_attention`: flash where dtype, mask and heads allow, else memory-efficient.
+    Sdpa,
+    /// flash-attn: windows inside the kernel, no mask tensor.
+    Flash,
+    /// Scores and probabilities as tensors.
+    Eager,
+}
+
+/// What the core depends on beside q, k and v.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Core {
+    pub(super) kernel: Kernel,
+    /// Element type of the products.
+    pub(super) low: Dtype,
+    /// A mask tensor is needed.
+    pub(super) masked: bool,
+    /// Attention weights pass through dropout.
+    pub(super) dropout: bool,
+    /// Softmax of eager attention.
+    pub(super) softmax: Softmax,
+    /// Scores pass through a tanh.
+    pub(super) soft_cap: bool,
+}
+
+/// `[b, a, s, s]`
+const SCORES: Shape = Shape::new(&[B, A, S, S]);
+/// The widest head that flash attention takes.
+const FLASH_WIDEST: u64 = 256;
+
+/// q `[b, s, a, d]`, k and v (perhaps of fewer heads) → `[b, s, a, dv]`.
+pub(super) fn core(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
+    let width = |tape: &Tape, var| tape.shape(var).dims().last().map_or(0, |dim| dim.value(tape.numbers()));
+    let (wide, narrow) = (width(tape, qkv[0]), width(tape, qkv[2]));
+    let flash = match core.kernel {
+        Kernel::Eager => return eager(tape, qkv, core),
+        _ if core.low == Dtype::Fp32 => false,
+        Kernel::Flash => true,
+        Kernel::Sdpa => !core.masked && wide == narrow && wide <= FLASH_WIDEST,
+    };
+    fused(tape, qkv, core, flash)
+}
+
+fn replace(tape: &mut Tape, old: Var, make: impl FnOnce(&mut Tape, Var) -> Var) -> Var {
+    let new = make(tape, old);
+    tape.drop(old);
+    new
+}
+
+/// The shape of the output: q's heads, v's width.
+fn output(tape: &Tape, q: Var, v: Var) -> Shape {
+    let last = tape.shape(v).dims().last().copied().unwrap_or(Dim::Const(1));
+    tape.shape(q).with_last(last)
+}
+
+/// A 16-bit copy where autocast's rotary left fp32, else one more holder of the same tensor.
+fn lowered(tape: &mut Tape, x: Var, low: Dtype) -> Var {
+    let shape = tape.shape(x);
+    if tape.dtype(x) == low {
+        tape.view("view", x, shape, Back::Through)
+    } else {
+        tape.run("cast", &[x], shape, low, Back::Through)
+    }
+}
+
+/// The fused kernels: q, k, v, the output and one fp32 per head and token are kept; no scores.
+fn fused(tape: &mut Tape, qkv: [Var; 3], core: Core, flash: bool) -> Var {
+    let [q, mut k, mut v] = qkv.map(|x| lowered(tape, x, core.low));
+    if !flash && core.masked {
+        k = replace(tape, k, repeat);
+        v = replace(tape, v, repeat);
+    }
+    let name = if flash { "flash attention" } else { "efficient attention" };
+    let shape = output(tape, q, v);
+    let out = tape.run(name, &[q, k, v], shape, core.low, Back::Fresh);
+    tape.save(q, &tensors::QUERY);
+    tape.save(k, &tensors::KEY);
+    tape.save(v, &tensors::VALUE);
+    tape.save(out, &tensors::ATTENTION_OUTPUT);
+    if flash {
+        tape.save_new(&tensors::LOGSUMEXP, Shape::new(&[B, A, S]), Dtype::Fp32);
+        tape.save_new(&tensors::RNG_STATE, Shape::new(&[Dim::Const(3)]), Dtype::Int64);
+    } else {
+        tape.save_new(&tensors::LOGSUMEXP, Shape::new(&[B, A, Dim::RoundUp(Symbol::S, 32)]), Dtype::Fp32);
+        // With dropout its seeds live on the host.
+        if !core.dropout {
+            tape.save_new(&tensors::RNG_STATE, Shape::new(&[Dim::Const(2)]), Dtype::Int64);
+        }
+        if core.masked {
+            tape.save_mask(&tensors::EXPANDED_MASK, Shape::new(&[B, S, S]), core.low);
+        }
+    }
+    for done in [q, k, v] {
+        tape.drop(done);
+    }
+    out
+}
+
+/// Key/value heads repeated to the number of query heads.
+fn repeat(tape: &mut Tape, x: Var) -> Var {
+    let all = tape.shape(x).with_heads(A);
+    if all.elements(tape.numbers()) == tape.shape(x).elements(tape.numbers()) {
+        return tape.view("view", x, all, Back::Through);
+    }
+    let dtype = tape.dtype(x);
+    tape.run("repeat_kv", &[x], all, dtype, Back::Fresh)
+}
+
+/// Scores as tensors: the softmax and what multiplies the values are kept, both `b·a·s²`.
+///
+/// Language models take the softmax in fp32 and cast it; older ones take it in their own type, which autocast makes
+/// fp32 all the same.
+fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
+    let low = core.low;
+    let [q, k, v] = qkv;
+    let k = repeat(tape, k);
+    let v = repeat(tape, v);
+    let [low_q, low_k] = [q, k].map(|x| lowered(tape, x, low));
+    let product = tape.run("matmul", &[low_q, low_k], SCORES, low, Back::Fresh);
+    tape.save_factors([(low_q, &tensors::QUERY), (low_k, &tensors::KEY)]);
+    tape.drop(low_q);
+    tape.drop(low_k);
+    let mut scores = replace(tape, product, |tape, x| tape.run("scale", &[x], SCORES, low, Back::Fresh));
+    if core.soft_cap {
+        scores = replace(tape, scores, |tape, x| tape.run("div cap", &[x], SCORES, low, Back::Fresh));
+        scores = replace(tape, scores, |tape, x| {
+            let tanh = tape.run("tanh", &[x], SCORES, low, Back::Fresh);
+            tape.save(tanh, &tensors::SOFT_CAP_TANH);
+            tanh
+        });
+        scores = replace(tape, scores, |tape, x| tape.run("mul cap", &[x], SCORES, low, Back::Fresh));
+    }
+    scores = replace(tape, scores, |tape, x| tape.run("mask add", &[x], SCORES, low, Back::Through));
+    let wide = core.softmax == Softmax::Fp32 || tape.weight_dtype() != low;
+    let soft = if wide { Dtype::Fp32 } else { low };
+    let input =
+        if soft == low { scores } else { tape.run("to fp32", &[scores], SCORES, soft, Back::Through) };
+    let mut probabilities = tape.run("softmax", &[input], SCORES, soft, Back::FreshWithScratch);
+    tape.save(probabilities, &tensors::SOFTMAX);
+    if input != scores {
+        tape.drop(input);
+    }
+    let cast_first = core.softmax == Softmax::Fp32;
+    if cast_first && soft != low {
+        probabilities =
+            replace(tape, probabilities, |tape, x| tape.run("cast", &[x], SCORES, low, Back::Through));
+    }
+    tape.drop(scores);
+    if core.dropout {
+        probabilities = replace(tape, probabilities, |tape, x| {
+            let dtype = tape.dtype(x);
+            let dropped = tape.run("dropout", &[x], SCORES, dtype, Back::Fresh);
+            tape.save_new(&tensors::DROPOUT_MASK, SCORES, Dtype::Bool);
+            dropped
+        });
+    }
+    // Autocast casts what the product reads.
+    let factor = lowered(tape, probabilities, low);
+    let low_v = lowered(tape, v, low);
+    let shape = output(tape, q, v);
+    let mixed = tape.run("matmul", &[factor, low_v], shape, low, Back::Fresh);
+    tape.save_factors([(factor, &tensors::PROBABILITIES), (low_v, &tensors::VALUE)]);
+    tape.drop(factor);
+    tape.drop(low_v);
+    let out = tape.run("contiguous", &[mixed], shape, low, Back::Through);
+    for done in [mixed, probabilities, k, v] {
+        tape.drop(done);
+    }
+    out
+}
