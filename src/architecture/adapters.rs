@@ -66,20 +66,17 @@ impl Targets {
 /// The adapter of a linear `[out, in]`: A `[R, in]` and B `[out, R]`.
 pub fn of(weight: Param) -> (Param, Param) {
     let rank = Dim::Sym(Symbol::Lora);
-    let (out, inputs) = match weight.shape.dims() {
-        [out, inputs] => (*out, *inputs),
-        _ => (Dim::Const(1), Dim::Const(1)),
-    };
-    let half =
-        |half, axes: [Dim; 2]| Param { half, group: Group::Adapter, shape: Shape::new(&axes), ..weight };
-    (half(Half::A, [rank, inputs]), half(Half::B, [out, rank]))
+    let half = |half, shape| Param { half, group: Group::Adapter, shape, ..weight };
+    let inputs = weight.shape.dims().last().copied().unwrap_or(Dim::Const(1));
+    // All axes but the last are the output's.
+    (half(Half::A, Shape::new(&[rank, inputs])), half(Half::B, weight.shape.with_last(rank)))
 }
 
 impl Body {
     /// Calls `each` with every linear that can have an adapter.
     fn linears(&self, each: &mut dyn FnMut(Linear)) {
         match self {
-            Self::Attention(attention) => {
+            Self::Attention(attention) | Self::CrossAttention(attention) => {
                 match attention.qkv {
                     Qkv::Separate(three) => three.into_iter().for_each(&mut *each),
                     Qkv::Fused(one) => each(one),

@@ -3,14 +3,17 @@
 //! A family (`families`) composes modules; nothing downstream asks which family it was.
 
 pub mod adapters;
+mod ends;
 mod families;
 mod fields;
 mod modules;
 pub mod weights;
 
-pub use families::{FAMILIES, Family};
+pub use ends::*;
+pub use families::{Family, supported};
 pub use modules::*;
 pub use weights::{Half, Param, Weight};
+use weights::{linear, norm};
 
 use crate::config::{Config, DEFAULT_MODEL, Problem, ProblemKind, preset};
 use crate::ledger::{Symbol, Symbols};
@@ -29,10 +32,21 @@ pub struct Architecture {
     pub kinds: Vec<Layer>,
     /// For each layer from the first to the last, its index in `kinds`.
     pub order: Vec<u8>,
+    /// What is before the first layer.
+    pub embedding: Embedding,
     /// The norm after the last layer.
-    pub final_norm: Norm,
+    pub final_norm: Option<Norm>,
+    /// What is after it.
+    pub head: Head,
     /// The output embedding is the input embedding.
     pub tied: bool,
+    /// Logits pass through a tanh.
+    pub final_soft_cap: bool,
+    /// The stack whose output cross attention reads.
+    pub encoder: Option<Stack>,
+    /// Parameters are all that is known: what runs has parts that no module here describes (parallel residuals,
+    /// scans, scaled branches, …).
+    pub counted_only: bool,
 }
 
 impl Architecture {
@@ -69,19 +83,30 @@ impl Architecture {
     /// As for [`Architecture::of`].
     pub fn read(json: &Map<String, Value>, dropout: Option<f64>) -> Result<Self, Vec<Problem>> {
         let mut fields = Fields::new(json);
-        let model_type = fields.text("model_type").unwrap_or("llama").to_owned();
-        let Some(family) = FAMILIES.iter().find(|family| family.model_type == model_type) else {
-            return Err(vec![Problem {
-                key: "model_type".to_owned(),
-                value: model_type,
-                kind: ProblemKind::Note(words::UNSUPPORTED_TYPE),
-            }]);
+        let model_type = fields.text("model_type").unwrap_or("llama");
+        let Some(family) = families::find(model_type) else {
+            return Err(vec![families::unsupported(model_type)]);
         };
         let architecture = family.compose(&mut fields, dropout);
         match (architecture, fields.problems) {
             (Some(architecture), problems) if problems.is_empty() => Ok(architecture),
             (_, problems) => Err(problems),
         }
+    }
+
+    /// Whether the ledger knows what runs in it; if not, its parameters are counted and nothing else.
+    pub fn modelled(&self) -> bool {
+        let plain = self.embedding.tables.len() == 1
+            && self.embedding.other.is_empty()
+            && self.embedding.norm.is_none()
+            && self.embedding.dropout == 0.0
+            && self.encoder.is_none()
+            && self.head.transform.is_none()
+            && self.head.other.is_empty()
+            && matches!(self.head.output, Output::Tokens(Linear { bias: None, .. }))
+            && !self.final_soft_cap
+            && !self.counted_only;
+        plain && self.kinds.iter().flat_map(|kind| &kind.sublayers).all(Sublayer::modelled)
     }
 
     /// Number of layers.

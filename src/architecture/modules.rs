@@ -57,6 +57,11 @@ impl Norm {
         Self { kind: Normalisation::Rms, weight, bias: None }
     }
 
+    /// The norm of a table, with its shift or without.
+    pub const fn new(kind: Normalisation, (weight, bias): (Param, Param), biased: bool) -> Self {
+        Self { kind, weight, bias: if biased { Some(bias) } else { None } }
+    }
+
     /// Calls `each` with its parameters.
     pub fn params(&self, each: &mut dyn FnMut(Param)) {
         each(self.weight);
@@ -71,6 +76,17 @@ pub enum Qkv {
     Separate([Linear; 3]),
     /// One linear whose output is sliced.
     Fused(Linear),
+}
+
+/// What is added to the scores of attention, besides the mask.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScoreBias {
+    /// Nothing.
+    None,
+    /// A table of relative positions `[buckets, a]` that this layer owns.
+    Own(Param),
+    /// The table of an earlier layer.
+    Shared,
 }
 
 /// In which element type the softmax of tensors-as-scores runs.
@@ -101,6 +117,10 @@ pub struct Attention {
     pub softmax: Softmax,
     /// Scores pass through a tanh.
     pub soft_cap: bool,
+    /// Each token sees only those before it.
+    pub causal: bool,
+    /// Learned relative positions.
+    pub bias: ScoreBias,
 }
 
 impl Attention {
@@ -112,6 +132,9 @@ impl Attention {
         }
         self.out.params(each);
         self.qk_norm.iter().flatten().for_each(|norm| norm.params(each));
+        if let ScoreBias::Own(table) = self.bias {
+            each(table);
+        }
     }
 }
 
@@ -221,6 +244,8 @@ pub struct Moe {
     pub shared: Option<GatedMlp>,
     /// Gate of the shared expert `[1, h]`.
     pub shared_gate: Option<Linear>,
+    /// Added to the scores when experts are chosen `[1, E]` (where it is a parameter; mostly it is a buffer).
+    pub correction: Option<Param>,
 }
 
 impl LatentAttention {
@@ -249,6 +274,7 @@ impl Moe {
         }
         self.shared.iter().for_each(|shared| shared.params(each));
         self.shared_gate.iter().for_each(|gate| gate.params(each));
+        self.correction.into_iter().for_each(each);
     }
 }
 
@@ -257,6 +283,8 @@ impl Moe {
 pub enum Body {
     /// Self attention.
     Attention(Attention),
+    /// Attention whose keys and values come from the encoder's output.
+    CrossAttention(Attention),
     /// Gated feed-forward.
     GatedMlp(GatedMlp),
     /// Feed-forward without a gate.
@@ -273,7 +301,7 @@ impl Body {
     /// Calls `each` with its parameters.
     pub fn params(&self, each: &mut dyn FnMut(Param)) {
         match self {
-            Self::Attention(attention) => attention.params(each),
+            Self::Attention(attention) | Self::CrossAttention(attention) => attention.params(each),
             Self::GatedMlp(mlp) => mlp.params(each),
             Self::PlainMlp(mlp) => {
                 mlp.up.params(each);
@@ -305,6 +333,23 @@ impl Sublayer {
     /// `x + body(norm(x))`.
     pub const fn pre_norm(norm: Norm, body: Body) -> Self {
         Self { before: Some(norm), body, after: None, on_sum: None, dropout: 0.0 }
+    }
+
+    /// Whether `ledger::activations` knows how it runs.
+    pub(super) fn modelled(&self) -> bool {
+        let body = match &self.body {
+            Body::Attention(attention) => {
+                attention.rotary
+                    && attention.causal
+                    && !attention.soft_cap
+                    && attention.softmax == Softmax::Fp32
+                    && attention.bias == ScoreBias::None
+            }
+            Body::GatedMlp(_) | Body::LatentAttention(_) => true,
+            Body::Moe(moe) => moe.correction.is_none() && moe.gate_up.bias.is_none(),
+            Body::PlainMlp(_) | Body::CrossAttention(_) | Body::Counted(_) => false,
+        };
+        body && self.on_sum.is_none() && self.dropout == 0.0
     }
 
     /// Calls `each` with its parameters.

@@ -1,6 +1,6 @@
 //! The parameter tensors of a model.
 
-use super::Architecture;
+use super::{Architecture, Layer};
 use crate::ledger::{Dim, Group, Shape, Symbol};
 
 /// One parameter tensor of a module.
@@ -46,8 +46,11 @@ impl Weight {
     }
 }
 
+/// Weight and bias of one linear layer.
+pub(super) type Names = (Param, Param);
+
 impl Param {
-    const fn new(path: &'static str, group: Group, axes: &[Dim]) -> Self {
+    pub(super) const fn new(path: &'static str, group: Group, axes: &[Dim]) -> Self {
         Self { path, group, shape: Shape::new(axes), half: Half::Whole }
     }
 
@@ -57,76 +60,111 @@ impl Param {
     }
 }
 
-const H: Dim = Dim::Sym(Symbol::H);
-const F: Dim = Dim::Sym(Symbol::F);
-const V: Dim = Dim::Sym(Symbol::V);
-const D: Dim = Dim::Sym(Symbol::D);
-const AD: Dim = Dim::Mul(Symbol::A, Symbol::D);
-const KD: Dim = Dim::Mul(Symbol::K, Symbol::D);
+/// Weight and bias of a linear layer: `linear!("mlp.up_proj", Mlp, [F], H)` is `[f, h]` and `[f]`.
+macro_rules! linear {
+    ($path:literal, $group:ident, [$($out:expr),+], $in:expr) => {
+        (
+            $crate::architecture::Param::new(
+                concat!($path, ".weight"),
+                $crate::ledger::Group::$group,
+                &[$($out,)+ $in],
+            ),
+            $crate::architecture::Param::new(
+                concat!($path, ".bias"),
+                $crate::ledger::Group::$group,
+                &[$($out),+],
+            ),
+        )
+    };
+}
+
+/// Scale and shift of a norm: `norm!("ln_1", Norm, [H])`.
+macro_rules! norm {
+    ($path:literal, $group:ident, [$($axis:expr),+]) => {
+        (
+            $crate::architecture::Param::new(
+                concat!($path, ".weight"),
+                $crate::ledger::Group::$group,
+                &[$($axis),+],
+            ),
+            $crate::architecture::Param::new(
+                concat!($path, ".bias"),
+                $crate::ledger::Group::$group,
+                &[$($axis),+],
+            ),
+        )
+    };
+}
+pub(super) use {linear, norm};
+
+pub(super) const H: Dim = Dim::Sym(Symbol::H);
+pub(super) const F: Dim = Dim::Sym(Symbol::F);
+pub(super) const V: Dim = Dim::Sym(Symbol::V);
+pub(super) const A: Dim = Dim::Sym(Symbol::A);
+pub(super) const K: Dim = Dim::Sym(Symbol::K);
+pub(super) const D: Dim = Dim::Sym(Symbol::D);
+pub(super) const E: Dim = Dim::Sym(Symbol::E);
+pub(super) const M: Dim = Dim::Sym(Symbol::M);
+/// `a·d`
+pub(super) const AD: Dim = Dim::Mul(Symbol::A, Symbol::D);
+/// `k·d`
+pub(super) const KD: Dim = Dim::Mul(Symbol::K, Symbol::D);
+/// `a + 2k`: heads of a fused projection.
+pub(super) const AKK: Dim = Dim::Lin(Symbol::A, 2, Symbol::K);
 
 /// Token embedding `[V, h]`.
 pub const EMBED: Param = Param::new("embed_tokens.weight", Group::Embedding, &[V, H]);
 /// Output embedding `[V, h]`.
 pub const LM_HEAD: Param = Param::new("lm_head.weight", Group::LmHead, &[V, H]);
-/// The norm after the last layer.
-pub const FINAL_NORM: Param = Param::new("norm.weight", Group::FinalNorm, &[H]);
 
-/// q, k, v projections: weight and bias.
-pub const QKV: [(Param, Param); 3] = [
-    (
-        Param::new("self_attn.q_proj.weight", Group::Attention, &[AD, H]),
-        Param::new("self_attn.q_proj.bias", Group::Attention, &[AD]),
-    ),
-    (
-        Param::new("self_attn.k_proj.weight", Group::Attention, &[KD, H]),
-        Param::new("self_attn.k_proj.bias", Group::Attention, &[KD]),
-    ),
-    (
-        Param::new("self_attn.v_proj.weight", Group::Attention, &[KD, H]),
-        Param::new("self_attn.v_proj.bias", Group::Attention, &[KD]),
-    ),
-];
-/// Output projection: weight and bias.
-pub const O_PROJ: (Param, Param) = (
-    Param::new("self_attn.o_proj.weight", Group::Attention, &[H, AD]),
-    Param::new("self_attn.o_proj.bias", Group::Attention, &[H]),
-);
-/// Norms over the heads of q and k.
-pub const QK_NORM: [Param; 2] = [
-    Param::new("self_attn.q_norm.weight", Group::Attention, &[D]),
-    Param::new("self_attn.k_norm.weight", Group::Attention, &[D]),
-];
-/// gate, up, down projections: weight and bias.
-pub const MLP: [(Param, Param); 3] = [
-    (
-        Param::new("mlp.gate_proj.weight", Group::Mlp, &[F, H]),
-        Param::new("mlp.gate_proj.bias", Group::Mlp, &[F]),
-    ),
-    (Param::new("mlp.up_proj.weight", Group::Mlp, &[F, H]), Param::new("mlp.up_proj.bias", Group::Mlp, &[F])),
-    (
-        Param::new("mlp.down_proj.weight", Group::Mlp, &[H, F]),
-        Param::new("mlp.down_proj.bias", Group::Mlp, &[H]),
-    ),
-];
+/// A table of learned positions.
+pub(super) const fn positions(rows: Dim) -> Param {
+    Param::new("embed_positions.weight", Group::Embedding, &[rows, H])
+}
 
 /// The norm before attention.
-pub const INPUT_NORM: Param = Param::new("input_layernorm.weight", Group::Norm, &[H]);
+pub(super) const INPUT_NORM: Names = norm!("input_layernorm", Norm, [H]);
 /// The norm before the feed-forward.
-pub const POST_ATTENTION_NORM: Param = Param::new("post_attention_layernorm.weight", Group::Norm, &[H]);
+pub(super) const POST_ATTENTION_NORM: Names = norm!("post_attention_layernorm", Norm, [H]);
+/// The norm after the last layer.
+pub(super) const FINAL_NORM: Names = norm!("norm", FinalNorm, [H]);
+
+/// q, k, v projections.
+pub(super) const QKV: [Names; 3] = [
+    linear!("self_attn.q_proj", Attention, [AD], H),
+    linear!("self_attn.k_proj", Attention, [KD], H),
+    linear!("self_attn.v_proj", Attention, [KD], H),
+];
+/// Output projection.
+pub(super) const O_PROJ: Names = linear!("self_attn.o_proj", Attention, [H], AD);
+/// gate, up, down projections.
+pub(super) const MLP: [Names; 3] = [
+    linear!("mlp.gate_proj", Mlp, [F], H),
+    linear!("mlp.up_proj", Mlp, [F], H),
+    linear!("mlp.down_proj", Mlp, [H], F),
+];
 
 impl Architecture {
     /// Every parameter tensor, each shared tensor once.
     pub fn weights(&self) -> Vec<Weight> {
-        let mut all = vec![Weight { param: EMBED, count: 1 }];
-        for (index, kind) in self.kinds.iter().enumerate() {
-            let count = self.count_of(index);
-            let mut add = |param: Param| Weight::merge(&mut all, param, count);
-            kind.sublayers.iter().for_each(|sublayer| sublayer.params(&mut add));
+        let mut all = Vec::with_capacity(32);
+        let mut add = |param: Param, count: u64| Weight::merge(&mut all, param, count);
+        self.embedding.params(&mut |param| add(param, 1));
+        if let Some(encoder) = &self.encoder {
+            encoder.embedding.params(&mut |param| add(param, 1));
+            layers(&encoder.kinds, &encoder.order, &mut add);
+            encoder.final_norm.iter().for_each(|norm| norm.params(&mut |param| add(param, 1)));
         }
-        self.final_norm.params(&mut |param| all.push(Weight { param, count: 1 }));
-        if !self.tied {
-            all.push(Weight { param: LM_HEAD, count: 1 });
-        }
+        layers(&self.kinds, &self.order, &mut add);
+        self.final_norm.iter().for_each(|norm| norm.params(&mut |param| add(param, 1)));
+        self.head.params(self.tied, &mut |param| add(param, 1));
         all
+    }
+}
+
+fn layers(kinds: &[Layer], order: &[u8], add: &mut dyn FnMut(Param, u64)) {
+    for (index, kind) in kinds.iter().enumerate() {
+        let count = order.iter().filter(|&&k| usize::from(k) == index).count() as u64;
+        kind.sublayers.iter().for_each(|sublayer| sublayer.params(&mut |param| add(param, count)));
     }
 }

@@ -5,10 +5,11 @@ mod setup;
 mod totals;
 
 use crate::architecture::{Architecture, Weight};
-use crate::config::{Config, Gpu, Problem};
+use crate::config::{Config, Gpu, Problem, ProblemKind};
 use crate::ledger::rows::Rows;
 use crate::ledger::tape::Gradients;
 use crate::ledger::{Block, ByBlock, Entry, Group, Parts, Phase, Symbol, Symbols, optimizer, weights};
+use crate::text::architecture as words;
 use crate::timeline::{self, Instant, Live, Moment};
 use peak::Scene;
 use setup::Setup;
@@ -157,7 +158,11 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     if setup.lora.is_some() {
         symbols.set(Symbol::Lora, config.lora_rank);
     }
-    let plan = setup.plan(model, config);
+    let mut plan = setup.plan(model, config);
+    if !model.modelled() {
+        // No backward is known in which gradients could be born: they are there from the start.
+        plan.gradients = Gradients::Added;
+    }
     let base = model.weights();
     let adapters = setup.lora.map(|lora| (model.adapters(lora.targets), lora.dtype));
 
@@ -215,6 +220,14 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     ledger.extend(inputs);
     ledger.push(workspaces);
 
+    let mut warnings = setup.warnings;
+    if !model.modelled() {
+        warnings.push(Problem {
+            key: "model_type".to_owned(),
+            value: model.model_type.clone(),
+            kind: ProblemKind::Note(words::COUNTED_ONLY),
+        });
+    }
     let allocated = step.counted.saturating_add(library);
     let mut blocks = step.largest;
     // The allocator's rounding, and the libraries' workspaces: the rest of what its counter shows.
@@ -241,7 +254,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
         fits: totals::fit(config, &device),
         timeline: step.instants,
         ledger,
-        warnings: setup.warnings,
+        warnings,
         symbols,
     }
 }
@@ -255,6 +268,10 @@ fn count(base: &[Weight], adapters: Option<&[Weight]>, symbols: &Symbols) -> Par
     }
     let total = by_group.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
     let trainable = adapters.map_or(total, |_| by_group[Group::Adapter as usize]);
+    // Experts are all alike, and a token passes the router's choice of them.
+    let (experts, chosen) = (symbols.get(Symbol::E), symbols.get(Symbol::Top));
+    let routed = by_group[Group::Experts as usize];
+    let idle = routed.checked_div(experts).map_or(0, |each| each.saturating_mul(experts - chosen));
     let by_group = Group::ALL.into_iter().zip(by_group).filter(|(_, n)| *n > 0).collect();
-    Parameters { total, trainable, active: total, on_rank: total, by_group }
+    Parameters { total, trainable, active: total - idle, on_rank: total, by_group }
 }

@@ -67,6 +67,12 @@ impl<'n> Part<'n> {
 impl<'n> Parts<'n> {
     /// Runs every part of `model` once.
     pub(crate) fn of(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Self {
+        if !model.modelled() {
+            // Nothing is known of what runs.
+            let part = || Part { tape: Tape::new(numbers, plan.run.compute.weight, true), bare: None };
+            let order = vec![0; model.order.len()];
+            return Self { embedding: part(), layers: vec![part()], order, loss: part() };
+        }
         let mut layers = Vec::new();
         let mut ways: Vec<Way> = Vec::new();
         let order = model.order.iter().enumerate().map(|(position, &kind)| {

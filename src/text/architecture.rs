@@ -9,8 +9,23 @@ pub const UNKNOWN_MODEL: Text = Text::new(
 );
 /// A type that is not supported.
 pub const UNSUPPORTED_TYPE: Text = Text::new(
-    "model_type: “{value}” is not supported yet (llama, mistral, qwen2 and qwen3 are); its parameters can still be estimated in the quick view",
-    "model_type：尚不支持“{value}”（已支持 llama、mistral、qwen2、qwen3）；仍可在速算中按参数量估算",
+    "model_type: “{value}” is not supported (the nearest types that are: {nearest}); its parameters can still be estimated in the quick view",
+    "model_type：尚不支持“{value}”（最接近的已支持类型：{nearest}）；仍可在速算中按参数量估算",
+);
+/// Of a type only the weights are known.
+pub const COUNTED_ONLY: Text = Text::new(
+    "model_type: the activations of “{value}” are not modelled yet; only weights, gradients and optimizer states are counted",
+    "model_type：尚未建模“{value}”的激活值；仅计入权重、梯度和优化器状态",
+);
+/// A list that is no list of sizes.
+pub const NOT_SIZES: Text = Text::new(
+    "{key}: “{value}” is not a list of sizes; whole numbers from 1 to 16777216 are expected",
+    "{key}：“{value}”不是大小列表；应为 1 到 16777216 的整数",
+);
+/// A factor that is no positive number.
+pub const NOT_A_FACTOR: Text = Text::new(
+    "{key}: “{value}” is not a factor; a number from 0.001 to 1000 is expected",
+    "{key}：“{value}”不是有效倍数；应为 0.001 到 1000 的数",
 );
 /// A size that is not a whole number in range.
 pub const NOT_A_SIZE: Text = Text::new(

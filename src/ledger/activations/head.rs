@@ -53,8 +53,11 @@ pub(crate) fn prologue(tape: &mut Tape, compute: Compute, mask: Option<Mask>, ta
 /// the log-softmax over the vocabulary is kept.
 pub(crate) fn loss(tape: &mut Tape, x: Var, run: &Run, model: &Architecture, keep_logits: bool) -> Var {
     let compute = run.compute;
-    let hidden = norm::norm(tape, x, &model.final_norm, run.frozen);
-    tape.drop(x);
+    let mut hidden = x;
+    if let Some(last) = &model.final_norm {
+        hidden = norm::norm(tape, x, last, run.frozen);
+        tape.drop(x);
+    }
     tape.enter("lm_head", Group::LmHead);
     let weight = if model.tied { weights::EMBED } else { weights::LM_HEAD };
     let logits = linear(tape, hidden, Linear { weight, bias: None }, LOGITS, run, &tensors::LINEAR_INPUT);

@@ -80,7 +80,7 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
             Body::LatentAttention(latent) => latent::latent_attention(tape, input, latent, run),
             Body::Moe(moe) => moe::moe(tape, input, moe, run),
             // Only counted: nothing is known of what runs here.
-            Body::Counted(_) => {
+            Body::CrossAttention(_) | Body::Counted(_) => {
                 if let Some(read) = read {
                     tape.drop(read);
                 }

@@ -1,0 +1,80 @@
+//! What stands around the layers: embeddings before them, a head after them, a second stack beside them.
+
+use super::{Layer, Linear, Norm, Param};
+
+/// What makes the residual stream out of the input.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Embedding {
+    /// Learned tables: tokens first, then positions and token types, where there are any.
+    pub tables: Vec<Param>,
+    /// Other parameters: patches, class tokens, projections.
+    pub other: Vec<Param>,
+    /// Norm of the sum.
+    pub norm: Option<Norm>,
+    /// Dropout probability of the result.
+    pub dropout: f64,
+}
+
+impl Embedding {
+    /// Calls `each` with its parameters.
+    pub fn params(&self, each: &mut dyn FnMut(Param)) {
+        self.tables.iter().chain(&self.other).copied().for_each(&mut *each);
+        self.norm.iter().for_each(|norm| norm.params(each));
+    }
+}
+
+/// A row of layers beside the main one: the encoder of an encoder–decoder.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stack {
+    /// What it reads.
+    pub embedding: Embedding,
+    /// The distinct layers.
+    pub kinds: Vec<Layer>,
+    /// For each layer from the first to the last, its index in `kinds`.
+    pub order: Vec<u8>,
+    /// The norm after the last layer.
+    pub final_norm: Option<Norm>,
+}
+
+/// What the last layer's output is turned into.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Output {
+    /// Nothing: the bare model.
+    None,
+    /// Scores over the vocabulary; the weight is the input embedding's where the model is tied.
+    Tokens(Linear),
+    /// Scores over classes, of one vector a sequence.
+    Classes(Linear),
+}
+
+/// Everything after the last layer and its norm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Head {
+    /// Linear, activation and norm before the output (masked language models).
+    pub transform: Option<(Linear, Norm)>,
+    /// The output.
+    pub output: Output,
+    /// Other parameters, e.g. a pooler's.
+    pub other: Vec<Param>,
+}
+
+impl Head {
+    /// A head that is its output alone.
+    pub const fn plain(output: Output) -> Self {
+        Self { transform: None, output, other: Vec::new() }
+    }
+
+    /// Calls `each` with its parameters; a tied output weight is the embedding's.
+    pub fn params(&self, tied: bool, each: &mut dyn FnMut(Param)) {
+        if let Some((dense, norm)) = &self.transform {
+            dense.params(each);
+            norm.params(each);
+        }
+        match self.output {
+            Output::Tokens(Linear { bias, .. }) if tied => bias.into_iter().for_each(&mut *each),
+            Output::Tokens(linear) | Output::Classes(linear) => linear.params(each),
+            Output::None => {}
+        }
+        self.other.iter().copied().for_each(each);
+    }
+}

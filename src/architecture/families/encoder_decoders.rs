@@ -1,0 +1,151 @@
+//! Encoder–decoders: T5, BART and their kin.
+
+use super::compose::{arrange, layers, symbols, tokens};
+use super::{Dropout, Family};
+use crate::architecture::fields::Fields;
+use crate::architecture::weights::{self, AD, F, H, Names};
+use crate::architecture::{
+    Activation, Architecture, Attention, Body, Embedding, GateUp, GatedMlp, Head, Layer, Linear, Norm,
+    Normalisation, Output, Param, PlainMlp, Qkv, ScoreBias, Softmax, Stack, Sublayer, linear, norm,
+};
+use crate::ledger::{Dim, Group, Symbol};
+
+/// Fields as T5 spells them.
+const T5_NAMES: &[(&str, &str)] = &[
+    ("hidden_size", "d_model"),
+    ("num_hidden_layers", "num_layers"),
+    ("num_attention_heads", "num_heads"),
+    ("head_dim", "d_kv"),
+    ("intermediate_size", "d_ff"),
+];
+
+/// Every supported type of this kind.
+pub(super) const FAMILIES: &[Family] = &[
+    Family::own("t5", |fields, dropout| t5(fields, dropout, false, false)).alias(T5_NAMES).default(T5_SIZES),
+    Family::own("mt5", |fields, dropout| t5(fields, dropout, true, false)).alias(T5_NAMES).default(T5_SIZES),
+    Family::own("umt5", |fields, dropout| t5(fields, dropout, true, true)).alias(T5_NAMES).default(T5_SIZES),
+];
+
+const T5_SIZES: &[(&str, u64)] = &[("d_kv", 64), ("head_dim", 64), ("relative_attention_num_buckets", 32)];
+
+const SELF: [Names; 4] = [
+    linear!("layer.0.SelfAttention.q", Attention, [AD], H),
+    linear!("layer.0.SelfAttention.k", Attention, [AD], H),
+    linear!("layer.0.SelfAttention.v", Attention, [AD], H),
+    linear!("layer.0.SelfAttention.o", Attention, [H], AD),
+];
+const CROSS: [Names; 4] = [
+    linear!("layer.1.EncDecAttention.q", CrossAttention, [AD], H),
+    linear!("layer.1.EncDecAttention.k", CrossAttention, [AD], H),
+    linear!("layer.1.EncDecAttention.v", CrossAttention, [AD], H),
+    linear!("layer.1.EncDecAttention.o", CrossAttention, [H], AD),
+];
+
+/// T5: RMS norms, no biases, relative positions in the first layer of each stack (or, UMT5, in every).
+fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> Option<Architecture> {
+    let hidden = fields.needed("hidden_size");
+    let ffn = fields.needed("intermediate_size");
+    let encoder_layers = layers(fields, "num_hidden_layers");
+    let heads = fields.needed("num_attention_heads");
+    let vocab = fields.needed("vocab_size");
+    let (hidden, ffn, encoder_layers, heads) = (hidden?, ffn?, encoder_layers?, heads?);
+    let decoder_layers = match fields.size("num_decoder_layers") {
+        Some(_) => layers(fields, "num_decoder_layers")?,
+        None => encoder_layers,
+    };
+    let symbols = symbols([
+        (Symbol::H, hidden),
+        (Symbol::F, ffn),
+        (Symbol::A, heads),
+        (Symbol::K, heads),
+        (Symbol::D, fields.needed("head_dim")?),
+        (Symbol::V, vocab?),
+    ]);
+    let buckets = Dim::Const(fields.needed("relative_attention_num_buckets")?);
+    let table = Param::new(
+        "layer.0.SelfAttention.relative_attention_bias.weight",
+        Group::Attention,
+        &[buckets, weights::A],
+    );
+    let rate = dropout.read(fields, ("dropout_rate", 0.1));
+    let gated = fields.text("feed_forward_proj").map_or(gated, |kind| kind.starts_with("gated"));
+    let norm = |names| Norm::new(Normalisation::T5Rms, names, false);
+    let sublayer = |before, body| Sublayer {
+        before: Some(norm(before)),
+        body,
+        after: None,
+        on_sum: None,
+        dropout: rate,
+    };
+    let attention = |[q, k, v, o]: [Names; 4], causal, bias| Attention {
+        qkv: Qkv::Separate([q, k, v].map(|names| Linear::new(names, false))),
+        out: Linear::new(o, false),
+        qk_norm: None,
+        rotary: false,
+        window: None,
+        dropout: rate,
+        softmax: Softmax::Own,
+        soft_cap: false,
+        causal,
+        bias,
+    };
+    let mlp = |[gate, up, plain, down]: [Names; 4]| {
+        let [gate, up, plain, down] = [gate, up, plain, down].map(|names| Linear::new(names, false));
+        if gated {
+            Body::GatedMlp(GatedMlp {
+                width: Dim::Sym(Symbol::F),
+                gate_up: GateUp::Separate([gate, up]),
+                down,
+            })
+        } else {
+            Body::PlainMlp(PlainMlp { up: plain, act: Activation::Kernel, down })
+        }
+    };
+    let layer = |first: bool, decoder: bool| {
+        let bias = if first || everywhere { ScoreBias::Own(table) } else { ScoreBias::Shared };
+        let own = attention(SELF, decoder, bias);
+        let mut sublayers = vec![sublayer(norm!("layer.0.layer_norm", Norm, [H]), Body::Attention(own))];
+        if decoder {
+            let cross = attention(CROSS, false, ScoreBias::None);
+            sublayers.push(sublayer(norm!("layer.1.layer_norm", Norm, [H]), Body::CrossAttention(cross)));
+            let mlp = mlp([
+                linear!("layer.2.DenseReluDense.wi_0", Mlp, [F], H),
+                linear!("layer.2.DenseReluDense.wi_1", Mlp, [F], H),
+                linear!("layer.2.DenseReluDense.wi", Mlp, [F], H),
+                linear!("layer.2.DenseReluDense.wo", Mlp, [H], F),
+            ]);
+            sublayers.push(sublayer(norm!("layer.2.layer_norm", Norm, [H]), mlp));
+        } else {
+            let mlp = mlp([
+                linear!("layer.1.DenseReluDense.wi_0", Mlp, [F], H),
+                linear!("layer.1.DenseReluDense.wi_1", Mlp, [F], H),
+                linear!("layer.1.DenseReluDense.wi", Mlp, [F], H),
+                linear!("layer.1.DenseReluDense.wo", Mlp, [H], F),
+            ]);
+            sublayers.push(sublayer(norm!("layer.1.layer_norm", Norm, [H]), mlp));
+        }
+        Layer { sublayers }
+    };
+    let (kinds, order) = arrange((0..encoder_layers).map(|i| i == 0), |first| layer(first, false));
+    let encoder = Stack {
+        // The tokens' table is the decoder's.
+        embedding: Embedding { dropout: rate, ..Embedding::default() },
+        kinds,
+        order,
+        final_norm: Some(norm(norm!("encoder.final_layer_norm", FinalNorm, [H]))),
+    };
+    let (kinds, order) = arrange((0..decoder_layers).map(|i| i == 0), |first| layer(first, true));
+    Some(Architecture {
+        model_type: String::new(),
+        symbols,
+        kinds,
+        order,
+        embedding: Embedding { dropout: rate, ..tokens() },
+        final_norm: Some(norm(norm!("decoder.final_layer_norm", FinalNorm, [H]))),
+        head: Head::plain(Output::Tokens(Linear { weight: weights::LM_HEAD, bias: None })),
+        tied: fields.flag("tie_word_embeddings", true),
+        final_soft_cap: false,
+        encoder: Some(encoder),
+        counted_only: false,
+    })
+}

@@ -1,0 +1,441 @@
+//! Decoders with mixtures of experts.
+
+use super::decoder::{Decoder, HeadDim, KvHeads, LLAMA, Width, Window};
+use super::decoders::{FULL_QK_NORM, QK_NORM};
+use super::latent::Latent;
+use super::{Family, Switch};
+use crate::architecture::fields::Fields;
+use crate::architecture::weights::{A, D, E, H, M, Names};
+use crate::architecture::{Body, GateUp, GatedMlp, Linear, Moe, Normalisation, Param, Routing, linear, norm};
+use crate::ledger::{Dim, Group, Symbol, Symbols};
+
+/// A mixture of experts in a decoder's layers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Experts {
+    /// Fields: how many, how many serve a token, how wide.
+    count: &'static str,
+    top: &'static str,
+    width: &'static str,
+    router: Names,
+    router_bias: bool,
+    routing: Routing,
+    gate_up: Names,
+    down: Names,
+    biased: bool,
+    shared: Shared,
+    shared_names: [Names; 3],
+    shared_gate: Option<Names>,
+    correction: Option<Param>,
+    dense: Dense,
+}
+
+/// How wide the shared experts are together.
+#[derive(Clone, Copy, Debug)]
+enum Shared {
+    None,
+    /// This many of the routed experts' width.
+    Count(&'static str),
+    /// The field; 0 is none.
+    Width(&'static str),
+}
+
+/// Which layers have a dense feed-forward instead.
+#[derive(Clone, Copy, Debug)]
+enum Dense {
+    None,
+    /// The first few: the field, or this many.
+    First(&'static str, u64),
+    /// Those of `mlp_only_layers`, and all but each `decoder_sparse_step`-th.
+    Step,
+    /// All but each n-th.
+    Interleaved(&'static str),
+}
+
+const SHARED: Dim = Dim::Sym(Symbol::Shared);
+const TWO_M: Dim = Dim::Scale(2, Symbol::M);
+
+const fn three(path: &'static str, axes: &[Dim]) -> Param {
+    Param::new(path, Group::Experts, axes)
+}
+
+const MIXTRAL: Experts = Experts {
+    count: "num_local_experts",
+    top: "num_experts_per_tok",
+    width: "intermediate_size",
+    router: linear!("mlp.gate", Router, [E], H),
+    router_bias: false,
+    routing: Routing::SoftmaxRenormalised,
+    gate_up: (
+        three("mlp.experts.gate_up_proj", &[E, TWO_M, H]),
+        three("mlp.experts.gate_up_proj_bias", &[E, TWO_M]),
+    ),
+    down: (three("mlp.experts.down_proj", &[E, H, M]), three("mlp.experts.down_proj_bias", &[E, H])),
+    biased: false,
+    shared: Shared::None,
+    shared_names: [
+        linear!("mlp.shared_experts.gate_proj", SharedExperts, [SHARED], H),
+        linear!("mlp.shared_experts.up_proj", SharedExperts, [SHARED], H),
+        linear!("mlp.shared_experts.down_proj", SharedExperts, [H], SHARED),
+    ],
+    shared_gate: None,
+    correction: None,
+    dense: Dense::None,
+};
+
+const QWEN3: Experts =
+    Experts { count: "num_experts", width: "moe_intermediate_size", dense: Dense::Step, ..MIXTRAL };
+const QWEN2: Experts = Experts {
+    shared: Shared::Width("shared_expert_intermediate_size"),
+    shared_names: [
+        linear!("mlp.shared_expert.gate_proj", SharedExperts, [SHARED], H),
+        linear!("mlp.shared_expert.up_proj", SharedExperts, [SHARED], H),
+        linear!("mlp.shared_expert.down_proj", SharedExperts, [H], SHARED),
+    ],
+    shared_gate: Some(linear!("mlp.shared_expert_gate", SharedExperts, [Dim::Const(1)], H)),
+    ..QWEN3
+};
+const DEEPSEEK_V2: Experts = Experts {
+    count: "n_routed_experts",
+    width: "moe_intermediate_size",
+    routing: Routing::SoftmaxFp32Input,
+    shared: Shared::Count("n_shared_experts"),
+    dense: Dense::First("first_k_dense_replace", 0),
+    ..MIXTRAL
+};
+const DEEPSEEK_V3: Experts =
+    Experts { routing: Routing::Sigmoid, dense: Dense::First("first_k_dense_replace", 3), ..DEEPSEEK_V2 };
+const GLM4: Experts = Experts { dense: Dense::First("first_k_dense_replace", 1), ..DEEPSEEK_V3 };
+const DOTS1: Experts = Experts { dense: Dense::First("first_k_dense_replace", 0), ..DEEPSEEK_V3 };
+const ERNIE: Experts = Experts {
+    count: "num_experts",
+    width: "moe_intermediate_size",
+    shared: Shared::Count("moe_num_shared_experts"),
+    correction: Some(Param::new(
+        "mlp.gate.moe_statics.e_score_correction_bias",
+        Group::Router,
+        &[Dim::Const(1), E],
+    )),
+    dense: Dense::First("moe_layer_start_index", 1),
+    ..MIXTRAL
+};
+const HUNYUAN: Experts = Experts {
+    count: "num_experts",
+    router: linear!("mlp.gate.wg", Router, [E], H),
+    shared: Shared::Width("intermediate_size"),
+    shared_names: [
+        linear!("mlp.shared_mlp.gate_proj", SharedExperts, [SHARED], H),
+        linear!("mlp.shared_mlp.up_proj", SharedExperts, [SHARED], H),
+        linear!("mlp.shared_mlp.down_proj", SharedExperts, [H], SHARED),
+    ],
+    ..MIXTRAL
+};
+const GPT_OSS: Experts = Experts {
+    router: linear!("mlp.router", Router, [E], H),
+    router_bias: true,
+    gate_up: (
+        three("mlp.experts.gate_up_proj", &[E, H, TWO_M]),
+        three("mlp.experts.gate_up_proj_bias", &[E, TWO_M]),
+    ),
+    down: (three("mlp.experts.down_proj", &[E, M, H]), three("mlp.experts.down_proj_bias", &[E, H])),
+    biased: true,
+    ..MIXTRAL
+};
+const LLAMA4: Experts = Experts {
+    router: linear!("feed_forward.router", Router, [E], H),
+    routing: Routing::Sigmoid,
+    shared: Shared::Width("intermediate_size"),
+    dense: Dense::Interleaved("interleave_moe_layer_step"),
+    ..MIXTRAL
+};
+const PHIMOE: Experts = Experts { router: linear!("mlp.router", Router, [E], H), ..MIXTRAL };
+const GRANITE: Experts = Experts { router: linear!("block_sparse_moe.router", Router, [E], H), ..MIXTRAL };
+const GRANITE_SHARED: Experts = Experts { shared: Shared::Width("shared_intermediate_size"), ..GRANITE };
+const OLMOE: Experts = Experts { count: "num_experts", ..MIXTRAL };
+const MINIMAX_M2: Experts = Experts { routing: Routing::Sigmoid, ..MIXTRAL };
+const DBRX: Experts = Experts {
+    router: linear!("ffn.router.layer", Router, [E], H),
+    gate_up: (
+        three("ffn.experts.mlp.w1_v1", &[E, TWO_M, H]),
+        three("ffn.experts.mlp.w1_v1_bias", &[E, TWO_M]),
+    ),
+    down: (three("ffn.experts.mlp.w2", &[E, M, H]), three("ffn.experts.mlp.w2_bias", &[E, H])),
+    ..MIXTRAL
+};
+
+const PLAIN: Decoder =
+    Decoder { qkv_bias: Switch::Never, out_bias: Switch::Never, mlp_bias: [Switch::Never; 2], ..LLAMA };
+
+/// Every supported type of this kind.
+pub(super) const FAMILIES: &[Family] = &[
+    Family::decoder("mixtral", &Decoder { experts: Some(&MIXTRAL), window: Window::Every, ..PLAIN })
+        .alias(&[("num_local_experts", "num_experts")])
+        .default(&[("num_key_value_heads", 8), ("num_experts_per_tok", 2), ("num_local_experts", 8)]),
+    Family::decoder(
+        "qwen2_moe",
+        &Decoder { qkv_bias: Switch::On("qkv_bias"), experts: Some(&QWEN2), window: Window::Opted, ..PLAIN },
+    )
+    .alias(&[("num_experts", "num_local_experts")])
+    .default(&[
+        ("num_key_value_heads", 16),
+        ("num_experts", 60),
+        ("num_experts_per_tok", 4),
+        ("moe_intermediate_size", 1408),
+        ("shared_expert_intermediate_size", 5632),
+        ("sliding_window", 4096),
+    ]),
+    Family::decoder(
+        "qwen3_moe",
+        &Decoder {
+            mlp_bias: [Switch::Never; 2],
+            qk_norm: Some((Switch::Always, QK_NORM)),
+            experts: Some(&QWEN3),
+            window: Window::Every,
+            ..LLAMA
+        },
+    )
+    .alias(&[("num_experts", "num_local_experts")])
+    .default(&[
+        ("num_key_value_heads", 4),
+        ("num_experts", 128),
+        ("num_experts_per_tok", 8),
+        ("moe_intermediate_size", 768),
+        ("sliding_window", 4096),
+    ]),
+    Family::decoder(
+        "deepseek_v2",
+        &Decoder {
+            latent: Some(Latent { bias: Switch::Field("attention_bias") }),
+            head_dim: HeadDim::Divided,
+            kv_heads: KvHeads::All,
+            experts: Some(&DEEPSEEK_V2),
+            ..LLAMA
+        },
+    )
+    .alias(&[("n_routed_experts", "num_experts"), ("n_routed_experts", "num_local_experts")])
+    .default(&[
+        ("n_routed_experts", 64),
+        ("n_shared_experts", 2),
+        ("moe_intermediate_size", 1407),
+        ("kv_lora_rank", 512),
+        ("qk_nope_head_dim", 128),
+        ("qk_rope_head_dim", 64),
+        ("v_head_dim", 128),
+    ]),
+    Family::decoder(
+        "deepseek_v3",
+        &Decoder {
+            latent: Some(Latent { bias: Switch::Field("attention_bias") }),
+            head_dim: HeadDim::Divided,
+            kv_heads: KvHeads::All,
+            mlp_bias: [Switch::Never; 2],
+            experts: Some(&DEEPSEEK_V3),
+            ..LLAMA
+        },
+    )
+    .alias(&[("n_routed_experts", "num_local_experts"), ("n_routed_experts", "num_experts")])
+    .default(&[
+        ("n_routed_experts", 256),
+        ("n_shared_experts", 1),
+        ("num_experts_per_tok", 8),
+        ("moe_intermediate_size", 2048),
+        ("kv_lora_rank", 512),
+        ("qk_nope_head_dim", 128),
+        ("qk_rope_head_dim", 64),
+        ("v_head_dim", 128),
+    ]),
+    Family::decoder(
+        "glm4_moe",
+        &Decoder {
+            out_bias: Switch::Never,
+            mlp_bias: [Switch::Never; 2],
+            qk_norm: Some((Switch::Field("use_qk_norm"), QK_NORM)),
+            experts: Some(&GLM4),
+            ..LLAMA
+        },
+    )
+    .alias(&[("n_routed_experts", "num_local_experts"), ("n_routed_experts", "num_experts")])
+    .default(&[("n_routed_experts", 128), ("n_shared_experts", 1), ("num_experts_per_tok", 8)]),
+    Family::decoder(
+        "dots1",
+        &Decoder {
+            mlp_bias: [Switch::Never; 2],
+            qk_norm: Some((Switch::Always, QK_NORM)),
+            experts: Some(&DOTS1),
+            ..LLAMA
+        },
+    )
+    .alias(&[("n_routed_experts", "num_local_experts"), ("n_routed_experts", "num_experts")]),
+    Family::decoder(
+        "phimoe",
+        &Decoder {
+            norm: Normalisation::Layer,
+            norm_bias: Switch::Always,
+            experts: Some(&PHIMOE),
+            window: Window::Every,
+            head_bias: Switch::Field("lm_head_bias"),
+            ..LLAMA
+        },
+    )
+    .alias(&[("num_local_experts", "num_experts")])
+    .default(&[("num_local_experts", 16), ("num_experts_per_tok", 2)]),
+    Family::decoder("granitemoe", &Decoder { experts: Some(&GRANITE), counted_only: true, ..LLAMA })
+        .alias(&[("num_local_experts", "num_experts")]),
+    Family::decoder(
+        "granitemoeshared",
+        &Decoder { experts: Some(&GRANITE_SHARED), counted_only: true, ..LLAMA },
+    )
+    .alias(&[("num_local_experts", "num_experts")]),
+    Family::decoder(
+        "olmoe",
+        &Decoder { qk_norm: Some((Switch::Always, FULL_QK_NORM)), experts: Some(&OLMOE), ..LLAMA },
+    )
+    .alias(&[("num_experts", "num_local_experts")])
+    .default(&[("num_experts", 64), ("num_experts_per_tok", 8)]),
+    Family::decoder(
+        "minimax_m2",
+        &Decoder {
+            head_dim: HeadDim::Field(Some(128)),
+            qk_norm: Some((Switch::Always, FULL_QK_NORM)),
+            experts: Some(&MINIMAX_M2),
+            ..PLAIN
+        },
+    )
+    .alias(&[("num_local_experts", "num_experts")])
+    .default(&[("num_local_experts", 256), ("num_experts_per_tok", 8)]),
+    Family::decoder(
+        "ernie4_5_moe",
+        &Decoder {
+            qkv_bias: Switch::Field("use_bias"),
+            out_bias: Switch::Field("use_bias"),
+            mlp_bias: [Switch::Field("use_bias"); 2],
+            experts: Some(&ERNIE),
+            tied: Switch::On("tie_word_embeddings"),
+            ..LLAMA
+        },
+    )
+    .alias(&[("num_experts", "moe_num_experts"), ("num_experts_per_tok", "moe_k")])
+    .default(&[
+        ("num_experts", 64),
+        ("num_experts_per_tok", 6),
+        ("moe_num_shared_experts", 2),
+        ("moe_intermediate_size", 1536),
+    ]),
+    Family::decoder(
+        "hunyuan_v1_moe",
+        &Decoder {
+            mlp_bias: [Switch::Never; 2],
+            qk_norm: Some((
+                Switch::Always,
+                [
+                    norm!("self_attn.query_layernorm", Attention, [D]),
+                    norm!("self_attn.key_layernorm", Attention, [D]),
+                ],
+            )),
+            experts: Some(&HUNYUAN),
+            ..LLAMA
+        },
+    )
+    .alias(&[("num_experts_per_tok", "moe_topk"), ("num_experts", "num_local_experts")])
+    .default(&[("num_experts", 1), ("num_experts_per_tok", 1)]),
+    Family::decoder(
+        "gpt_oss",
+        &Decoder {
+            qkv_bias: Switch::On("attention_bias"),
+            out_bias: Switch::On("attention_bias"),
+            head_dim: HeadDim::Field(Some(64)),
+            extra: &[Param::new("self_attn.sinks", Group::Attention, &[A])],
+            experts: Some(&GPT_OSS),
+            window: Window::AllBut("", 2),
+            ..LLAMA
+        },
+    )
+    .alias(&[("num_local_experts", "num_experts")])
+    .default(&[
+        ("num_local_experts", 128),
+        ("num_experts_per_tok", 4),
+        ("num_key_value_heads", 8),
+        ("sliding_window", 128),
+    ]),
+    Family::decoder(
+        "llama4_text",
+        &Decoder {
+            head_dim: HeadDim::Field(Some(128)),
+            mlp_bias: [Switch::Never; 2],
+            width: Width::Field("intermediate_size_mlp"),
+            experts: Some(&LLAMA4),
+            counted_only: true,
+            ..LLAMA
+        },
+    )
+    .alias(&[("num_local_experts", "num_experts")])
+    .default(&[
+        ("intermediate_size_mlp", 16_384),
+        ("num_local_experts", 16),
+        ("num_experts_per_tok", 1),
+        ("num_key_value_heads", 8),
+    ]),
+];
+
+impl Experts {
+    /// Reads the sizes into `symbols`. The outer `None`: a field is missing; the inner: there are no experts.
+    #[expect(clippy::option_option, reason = "two kinds of nothing, as said above")]
+    pub(super) fn compose(&self, fields: &mut Fields, symbols: &mut Symbols) -> Option<Option<Body>> {
+        let count = fields.needed(self.count);
+        let top = fields.needed(self.top);
+        let width = fields.needed(self.width);
+        let (count, top, width) = (count?, top?, width?);
+        let shared = match self.shared {
+            Shared::None => 0,
+            Shared::Count(key) => fields.count(key).saturating_mul(width),
+            Shared::Width(key) => fields.count(key),
+        };
+        for (symbol, size) in
+            [(Symbol::E, count), (Symbol::Top, top.min(count)), (Symbol::M, width), (Symbol::Shared, shared)]
+        {
+            symbols.set(symbol, size);
+        }
+        let [gate, up, down] = self.shared_names.map(|names| Linear::new(names, false));
+        let shared =
+            (shared > 0).then_some(GatedMlp { width: SHARED, gate_up: GateUp::Separate([gate, up]), down });
+        Some(Some(Body::Moe(Moe {
+            router: Linear::new(self.router, self.router_bias),
+            routing: self.routing,
+            gate_up: Linear::new(self.gate_up, self.biased),
+            down: Linear::new(self.down, self.biased),
+            shared_gate: self.shared_gate.filter(|_| shared.is_some()).map(|names| Linear::new(names, false)),
+            shared,
+            correction: self.correction,
+        })))
+    }
+
+    /// Which layers have experts.
+    pub(super) fn sparse(&self, fields: &mut Fields, layers: u64) -> Sparse {
+        if let Some(types) = fields.words("mlp_layer_types").filter(|types| types.len() as u64 == layers) {
+            let dense = types.iter().zip(0..).filter(|(kind, _)| **kind == "dense");
+            return Sparse { from: 0, each: 1, dense: dense.map(|(_, layer)| layer).collect() };
+        }
+        let (from, each, dense) = match self.dense {
+            Dense::None => (0, 1, Vec::new()),
+            Dense::First(key, _) if fields.present(key, false) => (fields.count(key), 1, Vec::new()),
+            Dense::First(_, default) => (default, 1, Vec::new()),
+            Dense::Step => {
+                (0, fields.size("decoder_sparse_step").unwrap_or(1), fields.indices("mlp_only_layers"))
+            }
+            Dense::Interleaved(key) => (0, fields.size(key).unwrap_or(1), Vec::new()),
+        };
+        Sparse { from, each, dense }
+    }
+}
+
+/// Which layers have experts.
+pub(super) struct Sparse {
+    from: u64,
+    each: u64,
+    dense: Vec<u64>,
+}
+
+impl Sparse {
+    pub(super) fn holds(&self, layer: u64) -> bool {
+        layer >= self.from && (layer + 1).is_multiple_of(self.each) && !self.dense.contains(&layer)
+    }
+}

@@ -1,0 +1,76 @@
+//! Parameter counts against models that were built (`tests/data/README.md` says where the cases come from).
+
+use serde_json::Value;
+use trainmem::config::Config;
+use trainmem::estimate::{Parameters, estimate};
+use trainmem::ledger::Group;
+
+/// Counts of one `config.json`; `None` where its type is not supported.
+fn parameters(architecture: &Value) -> Option<Parameters> {
+    let architecture = architecture.as_object().expect("a model").clone();
+    let config = Config { architecture, ..Config::default() };
+    match estimate(&config) {
+        Ok(estimate) => Some(estimate.parameters),
+        Err(problems) if problems.iter().all(|problem| problem.key == "model_type") => None,
+        Err(problems) => panic!("{:?}: {problems:?}", config.architecture),
+    }
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().expect("a whole number")
+}
+
+#[test]
+fn every_traced_run_by_group() {
+    let mut misses = Vec::new();
+    let mut cases = 0;
+    for line in include_str!("data/oracle.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).expect("a case is JSON");
+        let Some(ours) = parameters(&case["config"]["architecture"]) else {
+            misses.push(format!("{}: not supported", case["id"]));
+            continue;
+        };
+        cases += 1;
+        let theirs = &case["expect"]["params_by_group"];
+        // Adapters are the method's, not the model's.
+        let adapters = theirs.get(Group::Adapter.word()).map_or(0, number);
+        let mut all = vec![("total", ours.total, number(&case["expect"]["params_total"]) - adapters)];
+        for group in Group::ALL {
+            let count = ours.by_group.iter().find(|(g, _)| *g == group).map_or(0, |(_, n)| *n);
+            if group != Group::Adapter {
+                all.push((group.word(), count, theirs.get(group.word()).map_or(0, number)));
+            }
+        }
+        for (name, ours, theirs) in all {
+            if ours != theirs {
+                misses.push(format!("{} {name}: {ours}, built {theirs}", case["id"]));
+            }
+        }
+    }
+    assert!(misses.is_empty(), "{} misses\n{}", misses.len(), misses.join("\n"));
+    assert_eq!(cases, 415);
+}
+
+/// Supported cases of the data, at least.
+const SUPPORTED: usize = 0;
+
+#[test]
+fn every_built_model_total_and_active() {
+    let mut misses = Vec::new();
+    let mut cases = 0;
+    for line in include_str!("data/parameters.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).expect("a case is JSON");
+        let Some(ours) = parameters(&case["config"]) else { continue };
+        cases += 1;
+        for (name, ours, theirs) in
+            [("total", ours.total, number(&case["total"])), ("active", ours.active, number(&case["active"]))]
+        {
+            if ours != theirs {
+                let off = i128::from(ours) - i128::from(theirs);
+                misses.push(format!("{} {name}: {ours}, built {theirs} ({off:+})", case["id"]));
+            }
+        }
+    }
+    assert!(misses.is_empty(), "{} misses of {cases}\n{}", misses.len(), misses.join("\n"));
+    assert!(cases >= SUPPORTED, "{cases} cases are supported");
+}
