@@ -4,8 +4,6 @@
 //! get the same layout this way. Widths are those of wide interface fonts, so a label may get more room than it
 //! needs, never less.
 
-use unicode_width::UnicodeWidthChar;
-
 /// Width in pixels at a font size in pixels.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
@@ -23,7 +21,8 @@ fn em(c: char) -> f64 {
         'f' | 't' | 'r' | ' ' | '(' | ')' | '-' | '/' => 0.4,
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '≈' | '→' => 0.95,
         'A'..='Z' | '–' | '−' | '+' | '=' | '×' => 0.72,
-        c if c.width() == Some(2) => 1.0,
+        // Chinese, Japanese, Korean and full-width forms.
+        '\u{2e80}'..='\u{fffd}' | '\u{20000}'.. => 1.0,
         _ => 0.62,
     }
 }
