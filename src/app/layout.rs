@@ -7,8 +7,8 @@ use super::tabs::{Tab, tabs};
 use super::{
     State, address, browser, detailed, diagnose, figure, headline, ledger, problems, quick, share, totals,
 };
-use crate::config::{Key, Theme, Units, View as Shown};
-use crate::text::{Lang, app as text, config as names};
+use crate::config::{Theme, Units, View as Shown};
+use crate::text::{Lang, app as text};
 
 const VIEWS: [Tab; 3] = [("quick", text::QUICK), ("detailed", text::DETAILED), ("diagnose", text::DIAGNOSE)];
 
@@ -113,5 +113,9 @@ const fn next_theme(theme: Theme) -> Theme {
 }
 
 fn theme_name(state: State) -> &'static str {
-    state.say(names::choice(Key::Theme, state.shown.get().theme.word()))
+    state.say(match state.shown.get().theme {
+        Theme::Auto => text::AUTO,
+        Theme::Light => text::LIGHT,
+        Theme::Dark => text::DARK,
+    })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::{address, browser};
+use super::{address, browser, crash};
 use crate::config::{Config, Page, Problem, Theme, Units, View};
 use crate::estimate::{Estimate, estimate};
 use crate::report::merge_warnings;
@@ -200,6 +200,7 @@ impl State {
 
     fn replace(self, next: Config) {
         if self.config.with_untracked(|config| *config != next) {
+            crash::about(address::link(&next));
             self.config.set(next);
         }
     }

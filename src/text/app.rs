@@ -33,6 +33,12 @@ pub const DIAGNOSE: Text = Text::new("Diagnose", "诊断");
 
 /// Changes the language.
 pub const OTHER_LANGUAGE: Text = Text::new("中文", "English");
+/// The system's colours.
+pub const AUTO: Text = Text::new("Auto", "自动");
+/// Dark on white.
+pub const LIGHT: Text = Text::new("Light", "浅色");
+/// Light on dark.
+pub const DARK: Text = Text::new("Dark", "深色");
 /// Name of the theme switch.
 pub const THEME_IS: Text = Text::new("Colours: {theme}. Change", "配色：{theme}，点击切换");
 /// Name of the unit switch.
@@ -170,9 +176,9 @@ pub const FIGURE: Text = Text::new("Figure", "图");
 /// Name of the row of tabs.
 pub const FIGURES: Text = Text::new("Figures", "图表");
 /// The stacked bar.
-pub const BAR: Text = Text::new("At the peak", "峰值构成");
+pub const BAR: Text = Text::new("Peak", "峰值构成");
 /// The timeline.
-pub const STEP: Text = Text::new("Over one step", "一步之内");
+pub const STEP: Text = Text::new("One step", "一步之内");
 /// The sweep over the batch.
 pub const OVER_BATCH: Text = Text::new("If batch …", "改变批大小");
 /// The sweep over the sequence.
