@@ -32,7 +32,8 @@ pub(super) fn view(state: State) -> View {
     let (hidden, more) = (address::frame("hide"), address::frame("controls"));
     let shows = |part: &str| !hidden.iter().any(|word| word == part);
     let adds = |part: &str| more.iter().any(|word| word == part);
-    let mut page = el("main").attr("class", "answer");
+    let title = el("h1").attr("class", "visually-hidden").say(state, text::EMBED_TITLE);
+    let mut page = el("main").attr("class", "answer").child(title);
     if shows("headline") {
         page = page.child(headline::view(state));
     }
