@@ -13,6 +13,10 @@ pub struct Embedding {
     pub norm: Option<Norm>,
     /// Dropout probability of the result.
     pub dropout: f64,
+    /// It is multiplied by a number that is kept in a buffer.
+    pub scaled: bool,
+    /// Pairs of rotary tables that are made beside it.
+    pub rotary_tables: u64,
 }
 
 impl Embedding {

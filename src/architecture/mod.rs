@@ -104,9 +104,14 @@ impl Architecture {
             && self.head.transform.is_none()
             && self.head.other.is_empty()
             && matches!(self.head.output, Output::Tokens(Linear { bias: None, .. }))
-            && !self.final_soft_cap
             && !self.counted_only;
         plain && self.kinds.iter().flat_map(|kind| &kind.sublayers).all(Sublayer::modelled)
+    }
+
+    /// Whether its attention goes through latents, with rotary positions of their own width.
+    pub fn has_latent_attention(&self) -> bool {
+        let bodies = self.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
+        bodies.into_iter().any(|body| matches!(body, Body::LatentAttention(_)))
     }
 
     /// Number of layers.

@@ -89,6 +89,17 @@ pub enum ScoreBias {
     Shared,
 }
 
+/// How positions enter queries and keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rotary {
+    /// Not here.
+    None,
+    /// Rotated as a whole.
+    Whole,
+    /// A part is rotated and joined with the rest by `cat`, which lays the result out head by head.
+    Joined,
+}
+
 /// In which element type the softmax of tensors-as-scores runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Softmax {
@@ -108,7 +119,7 @@ pub struct Attention {
     /// Norms over each head of q and k.
     pub qk_norm: Option<[Norm; 2]>,
     /// Rotary positions.
-    pub rotary: bool,
+    pub rotary: Rotary,
     /// Tokens that a query sees (`None`: all before it).
     pub window: Option<u64>,
     /// Dropout probability of the attention weights.
@@ -339,9 +350,8 @@ impl Sublayer {
     pub(super) fn modelled(&self) -> bool {
         let body = match &self.body {
             Body::Attention(attention) => {
-                attention.rotary
+                attention.rotary != Rotary::None
                     && attention.causal
-                    && !attention.soft_cap
                     && attention.softmax == Softmax::Fp32
                     && attention.bias == ScoreBias::None
             }

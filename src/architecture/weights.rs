@@ -1,7 +1,7 @@
 //! The parameter tensors of a model.
 
 use super::{Architecture, Layer};
-use crate::ledger::{Dim, Group, Shape, Symbol};
+use crate::ledger::{Dim, Dtype, Group, Shape, Symbol};
 
 /// One parameter tensor of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Param {
     pub shape: Shape,
     /// The tensor itself, or half of the adapter on it.
     pub half: Half,
+    /// Stays fp32 in a 16-bit model (transformers, `_keep_in_fp32_modules`).
+    pub fp32: bool,
 }
 
 /// What a parameter is of the linear that its path names.
@@ -51,7 +53,18 @@ pub(super) type Names = (Param, Param);
 
 impl Param {
     pub(super) const fn new(path: &'static str, group: Group, axes: &[Dim]) -> Self {
-        Self { path, group, shape: Shape::new(axes), half: Half::Whole }
+        Self { path, group, shape: Shape::new(axes), half: Half::Whole, fp32: false }
+    }
+
+    /// The same, kept in fp32 whatever the model's type.
+    pub(super) const fn in_fp32(mut self) -> Self {
+        self.fp32 = true;
+        self
+    }
+
+    /// Its element type in a model of this type.
+    pub const fn dtype(&self, model: Dtype) -> Dtype {
+        if self.fp32 { Dtype::Fp32 } else { model }
     }
 
     /// The module that owns it: the path without its last word.

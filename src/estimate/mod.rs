@@ -174,7 +174,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let gradients = weights::gradients(trained, setup.gradient, setup.gradient_buffer, &symbols);
     let states = optimizer::states(trained, setup.stepping, &symbols);
     let temporaries = optimizer::temporaries(trained, setup.stepping, &symbols);
-    let inputs = weights::inputs(&symbols, plan.run.padding);
+    let inputs = weights::inputs(model, setup.compute.weight, &symbols, plan.run.padding);
 
     let mut always = Live::default();
     for row in parameters.iter().chain(&states).chain(&inputs) {

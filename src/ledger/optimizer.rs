@@ -40,7 +40,7 @@ pub(crate) fn states(weights: &[Weight], stepping: Stepping, numbers: &Symbols) 
             add(&tensors::MASTER, (shape, Dtype::Fp32));
         }
         for moment in moments {
-            add(moment, (shape, stepping.state));
+            add(moment, (shape, weight.param.dtype(stepping.state)));
         }
         if counted {
             add(&tensors::STEP, (SCALAR, Dtype::Fp32));
@@ -56,7 +56,7 @@ pub(crate) fn states(weights: &[Weight], stepping: Stepping, numbers: &Symbols) 
 pub(crate) fn temporaries(weights: &[Weight], stepping: Stepping, numbers: &Symbols) -> Vec<Entry> {
     let adam = !matches!(stepping.optimizer, Optimizer::Sgd | Optimizer::SgdMomentum);
     let make = |weight: &Weight, count| {
-        let shape = (weight.param.shape, stepping.state);
+        let shape = (weight.param.shape, weight.param.dtype(stepping.state));
         let entry = row(&tensors::STEP_COPY, weight.param, Block::Overhead, shape, count, numbers);
         Entry { from: Phase::Optimizer, until: Phase::Optimizer, at_peak: 0, ..entry }
     };

@@ -4,7 +4,7 @@
 use super::activations::{self, Kernel, Mask, Run, STREAM};
 use super::tape::{Event, Gradients, Role, Storage, Tape};
 use super::{Dtype, Group, Symbols};
-use crate::architecture::{Architecture, Layer, weights};
+use crate::architecture::{Architecture, Body, Layer, weights};
 
 /// What happens when a part runs.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
     let mut tape = Tape::new(numbers, compute.weight, true);
     let y = activations::embedding(&mut tape, &plan.run);
     let role = if plan.recompute_layers < model.order.len() { Role::Saved } else { Role::Working };
-    activations::prologue(&mut tape, compute, mask(model, numbers, plan.run), role);
+    activations::prologue(&mut tape, compute, model, mask(model, numbers, plan.run), role);
     tape.hand_over(y);
     if !plan.run.frozen {
         if model.tied {
@@ -154,12 +154,17 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
 
 /// The mask that the model makes before its layers run.
 fn mask(model: &Architecture, numbers: &Symbols, run: Run) -> Option<Mask> {
-    let mut bodies = model.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
+    let bodies = || model.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
     match run.kernel {
-        Kernel::Eager => Some(Mask::Added),
+        Kernel::Eager => {
+            let windowed = |with: bool| {
+                bodies().any(|body| matches!(body, Body::Attention(a) if a.window.is_some() == with))
+            };
+            Some(Mask::Added { kinds: if windowed(true) && windowed(false) { 2 } else { 1 } })
+        }
         Kernel::Flash => None,
         Kernel::Sdpa => {
-            let masked = bodies.any(|body| body.masked(numbers, run.padding));
+            let masked = bodies().any(|body| body.masked(numbers, run.padding));
             masked.then_some(Mask::Chosen { each: run.padding })
         }
     }

@@ -402,6 +402,13 @@ impl<'n> Tape<'n> {
         self.drop(var);
     }
 
+    /// Whether a tensor is a part of a larger storage.
+    pub(crate) fn is_part(&self, var: Var) -> bool {
+        let VarData { storage, shape, dtype, .. } = self.vars[var.0];
+        let whole = storage.map_or(0, |storage| self.storages[storage].bytes);
+        whole > shape.elements(self.numbers).saturating_mul(dtype.bytes())
+    }
+
     /// Shape of a tensor.
     pub(crate) fn shape(&self, var: Var) -> Shape {
         self.vars[var.0].shape

@@ -1,7 +1,7 @@
 //! Rows that live longer than a step: weights, and the gradients made of them.
 
 use super::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbol, Symbols, Tensor};
-use crate::architecture::{Half, Param, Weight};
+use crate::architecture::{Architecture, Half, Param, Weight};
 use crate::text::tensors;
 
 /// One row for `count` tensors shaped like a parameter.
@@ -42,7 +42,7 @@ pub(crate) fn parameters(weights: &[Weight], dtype: Dtype, numbers: &Symbols) ->
             Half::A => &tensors::LORA_A,
             Half::B => &tensors::LORA_B,
         };
-        row(tensor, w.param, Block::Parameters, (w.param.shape, dtype), w.count, numbers)
+        row(tensor, w.param, Block::Parameters, (w.param.shape, w.param.dtype(dtype)), w.count, numbers)
     };
     weights.iter().map(of).collect()
 }
@@ -50,7 +50,7 @@ pub(crate) fn parameters(weights: &[Weight], dtype: Dtype, numbers: &Symbols) ->
 /// Their gradients; `always`: in a buffer that is never freed.
 pub(crate) fn gradients(weights: &[Weight], dtype: Dtype, always: bool, numbers: &Symbols) -> Vec<Entry> {
     let of = |w: &Weight| {
-        let shape = (w.param.shape, dtype);
+        let shape = (w.param.shape, w.param.dtype(dtype));
         let entry = row(&tensors::WEIGHT_GRADIENT, w.param, Block::Gradients, shape, w.count, numbers);
         if always {
             entry
@@ -63,7 +63,7 @@ pub(crate) fn gradients(weights: &[Weight], dtype: Dtype, always: bool, numbers:
 
 /// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original), token
 /// ids and labels.
-pub(crate) fn inputs(numbers: &Symbols, padding: bool) -> Vec<Entry> {
+pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padding: bool) -> Vec<Entry> {
     let fixed = |tensor, module, shape: Shape, dtype: Dtype, count: u64| {
         let bytes = shape.elements(numbers).saturating_mul(dtype.bytes()).saturating_mul(count);
         Entry {
@@ -81,11 +81,25 @@ pub(crate) fn inputs(numbers: &Symbols, padding: bool) -> Vec<Entry> {
             at_peak: bytes,
         }
     };
-    let half = Shape::new(&[Dim::Over(Symbol::D, 2)]);
+    let rotary = if model.has_latent_attention() { Symbol::Dr } else { Symbol::D };
+    let half = Shape::new(&[Dim::Over(rotary, 2)]);
     let tokens = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::S)]);
-    vec![
-        fixed(&tensors::BUFFER, "rotary_emb", half, Dtype::Fp32, 2),
+    let mut rows = Vec::with_capacity(3);
+    if model.embedding.rotary_tables > 0 {
+        rows.push(fixed(
+            &tensors::BUFFER,
+            "rotary_emb",
+            half,
+            Dtype::Fp32,
+            2 * model.embedding.rotary_tables,
+        ));
+    }
+    if model.embedding.scaled {
+        rows.push(fixed(&tensors::EMBED_SCALE, "embed_tokens", Shape::new(&[]), dtype, 1));
+    }
+    rows.push(
         // Ids and labels, and which of them are padding.
         fixed(&tensors::INPUT, "", tokens, Dtype::Int64, if padding { 3 } else { 2 }),
-    ]
+    );
+    rows
 }

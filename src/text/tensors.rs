@@ -40,6 +40,11 @@ tensors! {
     why "A small table from which the rotary cosines and sines are made." "用来生成旋转位置编码余弦、正弦的小表。",
     release "Nothing needs to: a few hundred bytes." "无须释放：只有几百字节。";
 
+    EMBED_SCALE, "embed_scale", "transformers/models/gemma3/modeling_gemma3.py",
+    name "scale of the embedding" "词嵌入的缩放系数",
+    why "Gemma multiplies its embedding by a number that it keeps in a buffer." "Gemma 把词嵌入乘以一个存放在缓冲区中的数。",
+    release "Nothing needs to: one number." "无须释放：一个数。";
+
     INPUT, "input", MODELING,
     name "token ids and labels" "词元 id 与标签",
     why "The batch itself, as 64-bit integers." "批次数据本身，64 位整数。",
@@ -310,6 +315,11 @@ tensors! {
     why "Backward of q·cos and k·cos reads them; one table for all layers." "q·cos、k·cos 的反向要读取；各层共用一张表。",
     release "A fused rotary kernel." "融合的旋转位置编码内核。";
 
+    ROTARY_FREQUENCIES, "freqs_cis", "transformers/models/deepseek_v2/modeling_deepseek_v2.py",
+    name "rotary frequencies, as complex numbers" "旋转位置频率（复数）",
+    why "Backward of the rotation multiplies by them again; one table for all layers." "旋转的反向要再次乘以它；各层共用一张表。",
+    release "A fused rotary kernel." "融合的旋转位置编码内核。";
+
     ROTARY_SIN, "sin", MODELING,
     name "rotary sines" "旋转位置正弦表",
     why "Backward of rotate(q)·sin and rotate(k)·sin reads them; one table for all layers." "rotate(q)·sin、rotate(k)·sin 的反向要读取；各层共用一张表。",
@@ -369,6 +379,11 @@ tensors! {
     name "log-softmax over the vocabulary, in fp32" "词表上的 fp32 log-softmax",
     why "Cross entropy keeps its log-probabilities for every token: 4 bytes × tokens × vocabulary. Backward makes two more of that size." "交叉熵为每个词元保留对数概率：4 字节 × 词元数 × 词表大小。反向时还会再产生两份同样大小的张量。",
     release "A fused or chunked loss (Liger, cut cross-entropy) never holds it; fewer tokens in a micro-batch." "融合或分块损失（Liger、cut cross-entropy）不会持有它；减小微批词元数。";
+
+    LOGITS_TANH, "soft_cap", "transformers/models/gemma2/modeling_gemma2.py",
+    name "soft-capped logits (tanh)" "软上限后的 logits（tanh）",
+    why "The soft cap passes the logits through tanh, which keeps its output: one more tokens × vocabulary tensor." "软上限让 logits 经过 tanh，而 tanh 保留其输出：又一个 词元数 × 词表 的张量。",
+    release "A fused loss with soft cap inside (Liger)." "使用内置软上限的融合损失（Liger）。";
 
     SHIFTED_LABELS, "labels", "transformers/loss/loss_utils.py",
     name "shifted labels" "错位后的标签",

@@ -8,7 +8,7 @@ use crate::architecture::fields::Fields;
 use crate::architecture::weights::{self, Names};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, GateUp, GatedMlp, Layer, Linear, Norm,
-    Normalisation, Param, PlainMlp, Qkv, ScoreBias, Softmax, Sublayer,
+    Normalisation, Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Sublayer,
 };
 use crate::ledger::{Dim, Symbol};
 use crate::text::architecture as words;
@@ -99,11 +99,15 @@ pub(super) struct Decoder {
     pub(super) latent: Option<Latent>,
     pub(super) head_dim: HeadDim,
     pub(super) kv_heads: KvHeads,
-    pub(super) rotary: bool,
+    pub(super) rotary: Rotary,
     pub(super) softmax: Softmax,
     pub(super) window: Window,
     /// Scores and logits pass through a tanh unless the file sets the caps to null; otherwise only if it sets them.
     pub(super) soft_caps: bool,
+    /// Layers with a window have rotary tables of their own.
+    pub(super) local_rotary: bool,
+    /// The embedding is multiplied by a number that is kept in a buffer.
+    pub(super) scaled: bool,
     pub(super) mlp: Mlp,
     pub(super) mlp_bias: [Switch; 2],
     pub(super) width: Width,
@@ -136,10 +140,12 @@ pub(super) const LLAMA: Decoder = Decoder {
     latent: None,
     head_dim: HeadDim::Field(None),
     kv_heads: KvHeads::Field,
-    rotary: true,
+    rotary: Rotary::Whole,
     softmax: Softmax::Fp32,
     window: Window::Never,
     soft_caps: false,
+    local_rotary: false,
+    scaled: false,
     mlp: Mlp::Gated(weights::MLP),
     mlp_bias: [Switch::Field("mlp_bias"); 2],
     width: Width::Field("intermediate_size"),
@@ -223,6 +229,8 @@ impl Decoder {
         embedding.norm = self.embedding_norm.map(|names| Norm::new(self.norm, names, frame.norm_bias));
         embedding.dropout = dropout.read(fields, self.dropout[2]);
         embedding.other = self.outside.to_vec();
+        embedding.scaled = self.scaled;
+        embedding.rotary_tables = if self.local_rotary { 2 } else { 1 };
         let head_bias = self.head_bias.read(fields);
         Some(Architecture {
             model_type: String::new(),

@@ -3,7 +3,7 @@
 use super::decoder::{Decoder, HeadDim, KvHeads, LLAMA, Mlp, Norms, QkvNames, Width, Window};
 use super::{Family, Switch};
 use crate::architecture::weights::{self, AD, AKK, D, F, H, KD, Names};
-use crate::architecture::{Activation, Normalisation, Softmax, linear, norm};
+use crate::architecture::{Activation, Normalisation, Rotary, Softmax, linear, norm};
 use crate::ledger::{Dim, Symbol};
 
 /// Norms over each head.
@@ -28,6 +28,7 @@ const GEMMA: Decoder = Decoder {
     head_dim: HeadDim::Field(Some(256)),
     mlp_bias: [NO; 2],
     norm: Normalisation::GemmaRms,
+    scaled: true,
     tied: Switch::On("tie_word_embeddings"),
     ..LLAMA
 };
@@ -51,7 +52,7 @@ const GPT2: Decoder = Decoder {
     out_bias: YES,
     head_dim: HeadDim::Divided,
     kv_heads: KvHeads::All,
-    rotary: false,
+    rotary: Rotary::None,
     softmax: Softmax::Own,
     mlp: Mlp::Plain(
         [linear!("mlp.c_fc", Mlp, [F], H), linear!("mlp.c_proj", Mlp, [H], F)],
@@ -99,6 +100,7 @@ pub(super) const FAMILIES: &[Family] = &[
             out_bias: NO,
             mlp: FUSED_MLP,
             mlp_bias: [NO; 2],
+            rotary: Rotary::Joined,
             window: Window::Every,
             dropout: [("attention_dropout", 0.0), ("resid_pdrop", 0.0), ("embd_pdrop", 0.0)],
             ..LLAMA
@@ -112,6 +114,7 @@ pub(super) const FAMILIES: &[Family] = &[
             qk_norm: Some((YES, QK_NORM)),
             window: Window::AllBut("sliding_window_pattern", 6),
             soft_caps: false,
+            local_rotary: true,
             ..GEMMA2
         },
     )

@@ -6,7 +6,7 @@ use crate::architecture::fields::Fields;
 use crate::architecture::weights::{self, AD, F, H, Names};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, GateUp, GatedMlp, Head, Layer, Linear, Norm,
-    Normalisation, Output, Param, PlainMlp, Qkv, ScoreBias, Softmax, Stack, Sublayer, linear, norm,
+    Normalisation, Output, Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Stack, Sublayer, linear, norm,
 };
 use crate::ledger::{Dim, Group, Symbol};
 
@@ -81,7 +81,7 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         qkv: Qkv::Separate([q, k, v].map(|names| Linear::new(names, false))),
         out: Linear::new(o, false),
         qk_norm: None,
-        rotary: false,
+        rotary: Rotary::None,
         window: None,
         dropout: rate,
         softmax: Softmax::Own,

@@ -6,7 +6,7 @@ use crate::architecture::fields::Fields;
 use crate::architecture::weights::{self, AD, F, H, Names, V};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, Head, Layer, Linear, Norm, Normalisation, Output,
-    Param, PlainMlp, Qkv, ScoreBias, Softmax, Sublayer, linear, norm,
+    Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Sublayer, linear, norm,
 };
 use crate::ledger::{Dim, Group, Symbol};
 
@@ -108,6 +108,7 @@ impl Encoder {
             other: Vec::new(),
             norm: Some(norm(norm!("embeddings.LayerNorm", Embedding, [H]))),
             dropout: at_sum,
+            ..Embedding::default()
         };
         let sublayer = |body, on_sum| Sublayer {
             before: None,
@@ -120,7 +121,7 @@ impl Encoder {
             qkv: Qkv::Separate(self.qkv.map(|names| Linear::new(names, true))),
             out: Linear::new(self.out, true),
             qk_norm: None,
-            rotary: false,
+            rotary: Rotary::None,
             window: None,
             dropout: at_attention,
             softmax: Softmax::Own,

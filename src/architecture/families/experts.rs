@@ -58,11 +58,15 @@ const fn three(path: &'static str, axes: &[Dim]) -> Param {
     Param::new(path, Group::Experts, axes)
 }
 
+const ROUTER: Names = linear!("mlp.gate", Router, [E], H);
+/// DeepSeek's router stays fp32.
+const FP32_ROUTER: Names = (ROUTER.0.in_fp32(), ROUTER.1);
+
 const MIXTRAL: Experts = Experts {
     count: "num_local_experts",
     top: "num_experts_per_tok",
     width: "intermediate_size",
-    router: linear!("mlp.gate", Router, [E], H),
+    router: ROUTER,
     router_bias: false,
     routing: Routing::SoftmaxRenormalised,
     gate_up: (
@@ -82,8 +86,13 @@ const MIXTRAL: Experts = Experts {
     dense: Dense::None,
 };
 
-const QWEN3: Experts =
-    Experts { count: "num_experts", width: "moe_intermediate_size", dense: Dense::Step, ..MIXTRAL };
+const QWEN3: Experts = Experts {
+    count: "num_experts",
+    width: "moe_intermediate_size",
+    routing: Routing::SoftmaxRenormalisedCast,
+    dense: Dense::Step,
+    ..MIXTRAL
+};
 const QWEN2: Experts = Experts {
     shared: Shared::Width("shared_expert_intermediate_size"),
     shared_names: [
@@ -98,6 +107,7 @@ const DEEPSEEK_V2: Experts = Experts {
     count: "n_routed_experts",
     width: "moe_intermediate_size",
     routing: Routing::SoftmaxFp32Input,
+    router: FP32_ROUTER,
     shared: Shared::Count("n_shared_experts"),
     dense: Dense::First("first_k_dense_replace", 0),
     ..MIXTRAL

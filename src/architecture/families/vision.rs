@@ -6,7 +6,7 @@ use crate::architecture::fields::Fields;
 use crate::architecture::weights::{AD, F, H, Names};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, Head, Layer, Linear, Norm, Normalisation, Output,
-    Param, PlainMlp, Qkv, ScoreBias, Softmax, Sublayer, linear, norm,
+    Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Sublayer, linear, norm,
 };
 use crate::ledger::{Dim, Group, Symbol};
 
@@ -85,7 +85,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
         qkv: Qkv::Separate(QKV.map(|names| Linear::new(names, qkv_bias))),
         out: Linear::new(OUT, true),
         qk_norm: None,
-        rotary: false,
+        rotary: Rotary::None,
         window: None,
         dropout: dropout.read(fields, ("attention_probs_dropout_prob", 0.0)),
         softmax: Softmax::Own,
@@ -109,7 +109,13 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
         symbols,
         kinds: vec![layer],
         order: vec![0; usize::try_from(layers).unwrap_or(0)],
-        embedding: Embedding { tables: vec![positions], other, norm: None, dropout: at_sum },
+        embedding: Embedding {
+            tables: vec![positions],
+            other,
+            norm: None,
+            dropout: at_sum,
+            ..Embedding::default()
+        },
         final_norm: Some(norm(norm!("layernorm", FinalNorm, [H]))),
         head: head(fields),
         tied: false,

@@ -5,7 +5,7 @@ use super::super::{Dim, Dtype, Group, Shape, Symbol, Symbols};
 use super::core::{Core, core};
 use super::norm::norm;
 use super::{A, B, D, K, Run, S, STREAM, linear};
-use crate::architecture::{Attention, Body, Qkv};
+use crate::architecture::{Attention, Body, Qkv, Rotary};
 use crate::text::tensors;
 
 /// `[b, s, a·d]`
@@ -53,12 +53,12 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: &Ru
         q = replace(tape, q, |tape, q| norm(tape, q, q_norm, run.frozen));
         k = replace(tape, k, |tape, k| norm(tape, k, k_norm, run.frozen));
     }
-    if attention.rotary {
+    if attention.rotary != Rotary::None {
         tape.enter("self_attn.rotary", Group::Attention);
         let table = run.compute.weight;
         let (plain_q, plain_k) = (q, k);
-        q = rotate(tape, q, table);
-        k = rotate(tape, k, table);
+        q = rotate(tape, q, table, attention.rotary);
+        k = rotate(tape, k, table, attention.rotary);
         tape.drop(plain_q);
         tape.drop(plain_k);
     }
@@ -71,6 +71,7 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: &Ru
         dropout: attention.dropout > 0.0,
         softmax: attention.softmax,
         soft_cap: attention.soft_cap,
+        head_major: attention.rotary == Rotary::Joined,
     };
     let out = core(tape, [q, k, v], settings);
     tape.enter(attention.out.weight.module(), Group::Attention);
@@ -88,7 +89,7 @@ fn replace(tape: &mut Tape, old: Var, make: impl FnOnce(&mut Tape, Var) -> Var) 
 }
 
 /// `x·cos + rotate_half(x)·sin`: keeps only the tables, which are counted once for all layers.
-fn rotate(tape: &mut Tape, projected: Var, table: Dtype) -> Var {
+fn rotate(tape: &mut Tape, projected: Var, table: Dtype, rotary: Rotary) -> Var {
     let shape = tape.shape(projected);
     let half = shape.with_last(Dim::Over(Symbol::D, 2));
     let wide = if table == Dtype::Fp32 { Dtype::Fp32 } else { tape.dtype(projected) };
@@ -107,8 +108,15 @@ fn rotate(tape: &mut Tape, projected: Var, table: Dtype) -> Var {
     let crossed = tape.run("mul sin", &[turned, tables], shape, wide, Back::Fresh);
     tape.drop(turned);
     let out = tape.run("add", &[straight, crossed], shape, wide, Back::Through);
-    for done in [straight, crossed, x] {
-        tape.drop(done);
-    }
+    tape.drop(straight);
+    tape.drop(crossed);
+    let out = if rotary == Rotary::Joined {
+        let joined = tape.run("cat", &[out], shape, wide, Back::Views);
+        tape.drop(out);
+        joined
+    } else {
+        out
+    };
+    tape.drop(x);
     out
 }

@@ -31,6 +31,8 @@ pub(super) struct Core {
     pub(super) softmax: Softmax,
     /// Scores pass through a tanh.
     pub(super) soft_cap: bool,
+    /// q and k are laid out head by head.
+    pub(super) head_major: bool,
 }
 
 /// `[b, a, s, s]`
@@ -103,6 +105,10 @@ fn fused(tape: &mut Tape, qkv: [Var; 3], core: Core, flash: bool) -> Var {
     for done in [q, k, v] {
         tape.drop(done);
     }
+    // Flash attention writes its output in q's layout; the output projection needs token by token.
+    if flash && core.head_major {
+        return replace(tape, out, |tape, x| tape.run("contiguous", &[x], shape, core.low, Back::Fresh));
+    }
     out
 }
 
@@ -166,7 +172,13 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     }
     // Autocast casts what the product reads.
     let factor = lowered(tape, probabilities, low);
-    let low_v = lowered(tape, v, low);
+    // Batched products need values in a row: those of several sequences inside a wider tensor are copied.
+    let copied = tape.is_part(v) && tape.numbers().get(Symbol::B) > 1 && tape.dtype(v) == low;
+    let low_v = if copied {
+        tape.run("contiguous", &[v], tape.shape(v), low, Back::Fresh)
+    } else {
+        lowered(tape, v, low)
+    };
     let shape = output(tape, q, v);
     let mixed = tape.run("matmul", &[factor, low_v], shape, low, Back::Fresh);
     tape.save_factors([(factor, &tensors::PROBABILITIES), (low_v, &tensors::VALUE)]);

@@ -14,8 +14,8 @@ const PADDED_LABELS: Shape = Shape::new(&[B, Dim::Plus(Symbol::S, 1)]);
 /// The mask that all layers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mask {
-    /// Numbers that eager attention adds to the scores.
-    Added,
+    /// Numbers that eager attention adds to the scores: one mask for each kind of layer (with a window, without).
+    Added { kinds: usize },
     /// Which token sees which: fused kernels make numbers of it, layer by layer. One for all sequences, or (padding)
     /// one for each.
     Chosen { each: bool },
@@ -30,16 +30,32 @@ pub(crate) fn embedding(tape: &mut Tape, run: &Run) -> Var {
 
 /// What is made once for all layers: rotary tables (kept by the first layer that is not recomputed, else only held),
 /// position ids, and the mask where one is needed.
-pub(crate) fn prologue(tape: &mut Tape, compute: Compute, mask: Option<Mask>, tables: Role) {
+pub(crate) fn prologue(
+    tape: &mut Tape,
+    compute: Compute,
+    model: &Architecture,
+    mask: Option<Mask>,
+    tables: Role,
+) {
     tape.enter("rotary_emb", Group::Attention);
-    tape.lasting(&tensors::ROTARY_COS, ROTARY, compute.weight, tables);
-    tape.lasting(&tensors::ROTARY_SIN, ROTARY, compute.weight, tables);
+    if model.has_latent_attention() {
+        // Complex numbers: a pair of fp32 for each pair of dimensions.
+        let frequencies = Shape::new(&[S, Dim::Sym(Symbol::Dr)]);
+        tape.lasting(&tensors::ROTARY_FREQUENCIES, frequencies, Dtype::Fp32, tables);
+    } else {
+        for _ in 0..model.embedding.rotary_tables {
+            tape.lasting(&tensors::ROTARY_COS, ROTARY, compute.weight, tables);
+            tape.lasting(&tensors::ROTARY_SIN, ROTARY, compute.weight, tables);
+        }
+    }
     tape.enter("", Group::Other);
     tape.lasting(&tensors::POSITION_IDS, Shape::new(&[S]), Dtype::Int64, Role::Working);
     tape.enter("mask", Group::Attention);
     match mask {
-        Some(Mask::Added) => {
-            tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, Role::Working);
+        Some(Mask::Added { kinds }) => {
+            for _ in 0..kinds {
+                tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, Role::Working);
+            }
         }
         Some(Mask::Chosen { each }) => {
             let shape = if each { Shape::new(&[B, S, S]) } else { Shape::new(&[S, S]) };
@@ -61,6 +77,7 @@ pub(crate) fn loss(tape: &mut Tape, x: Var, run: &Run, model: &Architecture, kee
     tape.enter("lm_head", Group::LmHead);
     let weight = if model.tied { weights::EMBED } else { weights::LM_HEAD };
     let logits = linear(tape, hidden, Linear { weight, bias: None }, LOGITS, run, &tensors::LINEAR_INPUT);
+    let logits = if model.final_soft_cap { capped(tape, logits) } else { logits };
     tape.enter("loss", Group::Loss);
     let wide = if compute.matmul == Dtype::Fp32 {
         logits
@@ -91,4 +108,18 @@ pub(crate) fn loss(tape: &mut Tape, x: Var, run: &Run, model: &Architecture, kee
         tape.drop(logits);
     }
     loss
+}
+
+/// `cap · tanh(logits / cap)`: tanh keeps its output.
+fn capped(tape: &mut Tape, logits: Var) -> Var {
+    let dtype = tape.dtype(logits);
+    tape.enter("loss", Group::Loss);
+    let small = tape.run("div cap", &[logits], LOGITS, dtype, Back::Fresh);
+    tape.drop(logits);
+    let tanh = tape.run("tanh", &[small], LOGITS, dtype, Back::Fresh);
+    tape.save(tanh, &tensors::LOGITS_TANH);
+    tape.drop(small);
+    let out = tape.run("mul cap", &[tanh], LOGITS, dtype, Back::Fresh);
+    tape.drop(tanh);
+    out
 }

@@ -36,7 +36,7 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
         }
     };
     tape.enter("self_attn", Group::Attention);
-    let [q_nope, q_rope] = tape.split("split", q, [Shape::new(&[B, S, A, DN]), Shape::new(&[B, S, A, DR])]);
+    let [plain_q, q_rope] = tape.split("split", q, [Shape::new(&[B, S, A, DN]), Shape::new(&[B, S, A, DR])]);
     let compressed = project(tape, x, latent.kv_a, COMPRESSED);
     let [inner, k_rope] = tape.split("split", compressed, [Shape::new(&[B, S, R]), Shape::new(&[B, S, DR])]);
     let normed = norm(tape, inner, &latent.kv_norm, run.frozen);
@@ -45,7 +45,7 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
     tape.drop(inner);
     tape.enter("self_attn", Group::Attention);
     let value_shape = Shape::new(&[B, S, A, Dim::Sym(Symbol::Dv)]);
-    let [k_nope, v] = tape.split("split", expanded, [Shape::new(&[B, S, A, DN]), value_shape]);
+    let [plain_k, v] = tape.split("split", expanded, [Shape::new(&[B, S, A, DN]), value_shape]);
 
     tape.enter("self_attn.rotary", Group::Attention);
     let rotated_q = rotate(tape, q_rope);
@@ -53,9 +53,9 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
     tape.drop(q_rope);
     tape.drop(k_rope);
     tape.enter("self_attn", Group::Attention);
-    let dtype = tape.dtype(q_nope);
-    let wide_q = tape.run("cat", &[q_nope, rotated_q], WIDE, dtype, Back::Views);
-    let wide_k = tape.run("cat", &[k_nope, rotated_k], WIDE, dtype, Back::Views);
+    let dtype = tape.dtype(plain_q);
+    let wide_q = tape.run("cat", &[plain_q, rotated_q], WIDE, dtype, Back::Views);
+    let wide_k = tape.run("cat", &[plain_k, rotated_k], WIDE, dtype, Back::Views);
     let settings = Core {
         kernel: run.kernel,
         low: run.compute.matmul,
@@ -63,11 +63,12 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
         dropout: latent.dropout > 0.0,
         softmax: Softmax::Fp32,
         soft_cap: false,
+        head_major: true,
     };
     let out = core(tape, [wide_q, wide_k, v], settings);
     tape.enter(latent.out.weight.module(), Group::Attention);
     let y = linear(tape, out, latent.out, STREAM, run, &tensors::ATTENTION_OUTPUT);
-    for held in [out, wide_q, wide_k, rotated_q, rotated_k, k_nope, v, expanded, compressed, q_nope, q] {
+    for held in [out, wide_q, wide_k, rotated_q, rotated_k, plain_k, v, expanded, compressed, plain_q, q] {
         tape.drop(held);
     }
     y

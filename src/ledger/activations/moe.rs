@@ -52,7 +52,8 @@ fn router(tape: &mut Tape, x: Var, moe: &Moe, run: &Run) -> Var {
         _ => None,
     };
     let logits = linear(tape, input.unwrap_or(x), moe.router, SCORES, run, &tensors::LINEAR_INPUT);
-    let wide = if tape.dtype(logits) == Dtype::Fp32 {
+    let low = tape.dtype(logits);
+    let wide = if low == Dtype::Fp32 {
         logits
     } else {
         tape.run("float", &[logits], SCORES, Dtype::Fp32, Back::Through)
@@ -75,8 +76,7 @@ fn router(tape: &mut Tape, x: Var, moe: &Moe, run: &Run) -> Var {
         tape.drop(top);
         top = share;
     }
-    if moe.routing == Routing::SoftmaxRenormalisedCast && tape.weight_dtype() != Dtype::Fp32 {
-        let low = tape.weight_dtype();
+    if moe.routing == Routing::SoftmaxRenormalisedCast && low != Dtype::Fp32 {
         let cast = tape.run("cast", &[top], ROUTES, low, Back::Through);
         tape.drop(top);
         top = cast;
