@@ -32,15 +32,20 @@ impl Extent {
 pub(super) fn extent(canvas: &HtmlCanvasElement) -> RwSignal<Option<Extent>> {
     let extent = RwSignal::new(None);
     let measured = canvas.clone();
+    // Says whether the figure is still there.
     let measure = move || {
         let now = Extent::of(&measured);
-        // A figure that is gone has neither size nor signal.
-        if now.width > 0.0 && extent.try_get_untracked().is_some_and(|before| before != Some(now)) {
+        let Some(before) = extent.try_get_untracked() else { return false };
+        if now.width > 0.0 && before != Some(now) {
             extent.set(Some(now));
         }
+        true
     };
     // Observing tells the first size too, before the first paint.
-    let observed = Closure::<dyn FnMut()>::new(measure.clone());
+    let observing = measure.clone();
+    let observed = Closure::<dyn FnMut()>::new(move || {
+        observing();
+    });
     if let Ok(observer) = ResizeObserver::new(observed.as_ref().unchecked_ref()) {
         observer.observe(canvas);
         el::keep(Box::new(Observing { observer, _observed: observed }));
@@ -62,13 +67,14 @@ impl Drop for Observing {
 }
 
 /// Calls back when the window moves to a screen of another pixel ratio, or is zoomed.
-fn follow_ratio(measure: impl Fn() + Clone + 'static) {
+fn follow_ratio(measure: impl Fn() -> bool + 'static) {
     let query = format!("(resolution: {}dppx)", window().device_pixel_ratio());
     let Ok(Some(list)) = window().match_media(&query) else { return };
     // The query names one ratio: once it no longer holds, the next one is watched.
     let changed = Closure::once_into_js(move || {
-        measure();
-        follow_ratio(measure);
+        if measure() {
+            follow_ratio(measure);
+        }
     });
     let options = web_sys::AddEventListenerOptions::new();
     options.set_once(true);

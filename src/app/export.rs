@@ -6,6 +6,7 @@ use wasm_bindgen::prelude::*;
 use super::el::{View, el};
 use super::state::Answer;
 use super::{State, browser, figure};
+use crate::config::Key;
 use crate::report;
 use crate::text::app as text;
 
@@ -36,7 +37,8 @@ pub(super) fn buttons(state: State) -> View {
 
 fn save(state: State, kind: &'static str, mime: &'static str) {
     let Some(answer) = state.outcome.with_untracked(|outcome| outcome.answer.clone()) else { return };
-    let name = format!("trainmem-{}.{kind}", answer.config.model.as_deref().unwrap_or("model"));
+    let model = untrack(|| state.selected(Key::Model.word()));
+    let name = format!("trainmem-{}.{kind}", if model.is_empty() { "model" } else { &model });
     if kind == "png" {
         return figure::png(state, &answer, move |blob| browser::save(&blob, &name));
     }
