@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::el::{View, all, el, none, part, said, words};
 use super::field::{brief, field, without_effect};
 use super::{State, browser, diagnose};
-use crate::config::{Key, Section};
+use crate::config::{Config, Key, Loss, Method, Recompute, Section};
 use crate::text::{app as text, config as names};
 
 /// The fields of `config.json` that are asked for by name; the others come with a pasted file.
@@ -60,8 +60,42 @@ fn keys(section: Section, counted: bool) -> Vec<&'static str> {
 }
 
 fn fields(state: State, names: &[&'static str]) -> View {
-    let fields: Vec<View> = names.iter().map(|name| field(state, name)).collect();
+    let one = |&name: &&'static str| match Key::parse(name) {
+        Some(key) if depends(key) => {
+            let applies = Memo::new(move |_| state.config.with(|config| applies(config, key)));
+            part(move || if applies.get() { field(state, name) } else { none() })
+        }
+        _ => field(state, name),
+    };
+    let fields: Vec<View> = names.iter().map(one).collect();
     el("div").attr("class", "group pair").child(fields).into()
+}
+
+/// Is the key of no use unless another has a certain value?
+const fn depends(key: Key) -> bool {
+    matches!(
+        key,
+        Key::LoraRank
+            | Key::LoraTargets
+            | Key::LoraDtype
+            | Key::Quantization
+            | Key::RecomputeLayers
+            | Key::LossChunks
+    )
+}
+
+/// Is such a key of use here? One that was given is shown in any case.
+fn applies(config: &Config, key: Key) -> bool {
+    let of_use = match key {
+        Key::LoraRank | Key::LoraTargets | Key::LoraDtype => {
+            matches!(config.method, Method::Lora | Method::Qlora)
+        }
+        Key::Quantization => config.method == Method::Qlora,
+        Key::RecomputeLayers => config.recompute != Recompute::None,
+        Key::LossChunks => config.loss == Loss::Chunked,
+        _ => true,
+    };
+    of_use || config.get(key.word()) != Config::default().get(key.word())
 }
 
 /// Name of a section, and what it holds in short.
