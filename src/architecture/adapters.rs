@@ -79,7 +79,7 @@ impl Body {
             Self::Attention(attention) | Self::CrossAttention(attention) => {
                 match attention.qkv {
                     Qkv::Separate(three) => three.into_iter().for_each(&mut *each),
-                    Qkv::Fused(one) => each(one),
+                    Qkv::Fused(one) | Qkv::Split(one) => each(one),
                 }
                 each(attention.out);
             }

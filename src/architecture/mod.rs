@@ -42,6 +42,8 @@ pub struct Architecture {
     pub tied: bool,
     /// Logits pass through a tanh.
     pub final_soft_cap: bool,
+    /// Layers get the mask as an argument in its place, so that checkpointing keeps it.
+    pub positional_mask: bool,
     /// The stack whose output cross attention reads.
     pub encoder: Option<Stack>,
     /// Parameters are all that is known: what runs has parts that no module here describes (parallel residuals,
@@ -96,10 +98,9 @@ impl Architecture {
 
     /// Whether the ledger knows what runs in it; if not, its parameters are counted and nothing else.
     pub fn modelled(&self) -> bool {
-        let plain = self.embedding.tables.len() == 1
+        let plain = self.embedding.tables.len() <= 2
             && self.embedding.other.is_empty()
             && self.embedding.norm.is_none()
-            && self.embedding.dropout == 0.0
             && self.encoder.is_none()
             && self.head.transform.is_none()
             && self.head.other.is_empty()

@@ -76,6 +76,8 @@ pub enum Qkv {
     Separate([Linear; 3]),
     /// One linear whose output is sliced.
     Fused(Linear),
+    /// One linear whose output one operator splits.
+    Split(Linear),
 }
 
 /// What is added to the scores of attention, besides the mask.
@@ -139,7 +141,7 @@ impl Attention {
     pub fn params(&self, each: &mut dyn FnMut(Param)) {
         match &self.qkv {
             Qkv::Separate(all) => all.iter().for_each(|linear| linear.params(each)),
-            Qkv::Fused(one) => one.params(each),
+            Qkv::Fused(one) | Qkv::Split(one) => one.params(each),
         }
         self.out.params(each);
         self.qk_norm.iter().flatten().for_each(|norm| norm.params(each));
@@ -349,17 +351,12 @@ impl Sublayer {
     /// Whether `ledger::activations` knows how it runs.
     pub(super) fn modelled(&self) -> bool {
         let body = match &self.body {
-            Body::Attention(attention) => {
-                attention.rotary != Rotary::None
-                    && attention.causal
-                    && attention.softmax == Softmax::Fp32
-                    && attention.bias == ScoreBias::None
-            }
-            Body::GatedMlp(_) | Body::LatentAttention(_) => true,
+            Body::Attention(attention) => attention.causal && attention.bias == ScoreBias::None,
+            Body::GatedMlp(_) | Body::PlainMlp(_) | Body::LatentAttention(_) => true,
             Body::Moe(moe) => moe.correction.is_none() && moe.gate_up.bias.is_none(),
-            Body::PlainMlp(_) | Body::CrossAttention(_) | Body::Counted(_) => false,
+            Body::CrossAttention(_) | Body::Counted(_) => false,
         };
-        body && self.on_sum.is_none() && self.dropout == 0.0
+        body && self.on_sum.is_none()
     }
 
     /// Calls `each` with its parameters.

@@ -139,7 +139,7 @@ fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, way: Way) ->
 fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {
     let compute = plan.run.compute;
     let mut tape = Tape::new(numbers, compute.weight, true);
-    let y = activations::embedding(&mut tape, &plan.run);
+    let y = activations::embedding(&mut tape, model, &plan.run);
     let role = if plan.recompute_layers < model.order.len() { Role::Saved } else { Role::Working };
     activations::prologue(&mut tape, compute, model, mask(model, numbers, plan.run), role);
     tape.hand_over(y);

@@ -83,6 +83,8 @@ struct VarData {
 pub(crate) enum Back {
     /// Hands the gradient on (views, additions); an input of another dtype gets a cast copy.
     Through,
+    /// An addition of a tensor that is repeated along an axis: its gradient is summed down.
+    Sum,
     /// A new gradient for each input. One that was broadcast is made at full size first, then summed down.
     Fresh,
     /// The same, with a scratch tensor of the output's size inside the operator.
@@ -140,7 +142,7 @@ pub(crate) struct Tape<'n> {
     /// Length of `forward` when the last tensor was saved: where recomputation may stop.
     last_save: usize,
     /// The gradient of a tied weight that waits for the embedding's.
-    tied: Option<Id>,
+    tied: Option<(Param, Id)>,
     awaited: Option<Id>,
     tied_in_place: bool,
     waits_for: Option<Param>,
@@ -482,6 +484,15 @@ impl<'n> Tape<'n> {
                     *slot = Some((input, gradient));
                 }
             }
+            Back::Sum => {
+                let whole = self.vars[node.output.0].shape.elements(self.numbers);
+                for (slot, input) in made.iter_mut().zip(node.inputs) {
+                    let Some(input) = input.filter(|input| self.vars[input.0].needs_grad) else { continue };
+                    let same = self.vars[input.0].shape.elements(self.numbers) == whole;
+                    let gradient = if same { self.hold(incoming) } else { self.gradient_of(input) };
+                    *slot = Some((input, gradient));
+                }
+            }
             Back::Join => {
                 let point = node.inputs[0].unwrap_or(node.output);
                 let gradient = self.hold(incoming);
@@ -539,7 +550,7 @@ impl<'n> Tape<'n> {
             }
             Back::Weight(weight) => {
                 let dtype = self.vars[node.output.0].dtype;
-                match self.tied {
+                match self.tied.filter(|(tied, _)| *tied == weight) {
                     None => self.param_gradient(weight, dtype, gradients),
                     Some(_) => {
                         own = Some(self.alloc(&tensors::WEIGHT_GRADIENT, weight.shape, dtype, Role::Working));
@@ -558,7 +569,9 @@ impl<'n> Tape<'n> {
             self.param_gradient(param, self.weight, gradients);
             self.release(id);
         }
-        if let (Some(head), Some(own)) = (self.tied.take(), own) {
+        if let Some(own) = own
+            && let Some((_, head)) = self.tied.take()
+        {
             self.join_tied(head, own, gradients);
         }
         for (input, gradient) in made.into_iter().flatten() {
@@ -636,7 +649,7 @@ impl<'n> Tape<'n> {
         let role = if gradients == Gradients::Added { Role::Working } else { Role::Gradient };
         let id = self.alloc(&tensors::WEIGHT_GRADIENT, weight.shape, dtype, role);
         self.storages[id].module = weight.module();
-        self.tied = Some(id);
+        self.tied = Some((weight, id));
         self.awaited = Some(id);
         self.tied_in_place = in_place;
     }

@@ -18,6 +18,7 @@ use crate::text::architecture as words;
 pub(super) enum QkvNames {
     Separate([Names; 3]),
     Fused(Names),
+    Split(Names),
 }
 
 /// How wide a head is.
@@ -108,6 +109,8 @@ pub(super) struct Decoder {
     pub(super) local_rotary: bool,
     /// The embedding is multiplied by a number that is kept in a buffer.
     pub(super) scaled: bool,
+    /// Layers get the mask as an argument in its place.
+    pub(super) positional_mask: bool,
     pub(super) mlp: Mlp,
     pub(super) mlp_bias: [Switch; 2],
     pub(super) width: Width,
@@ -146,6 +149,7 @@ pub(super) const LLAMA: Decoder = Decoder {
     soft_caps: false,
     local_rotary: false,
     scaled: false,
+    positional_mask: false,
     mlp: Mlp::Gated(weights::MLP),
     mlp_bias: [Switch::Field("mlp_bias"); 2],
     width: Width::Field("intermediate_size"),
@@ -230,7 +234,11 @@ impl Decoder {
         embedding.dropout = dropout.read(fields, self.dropout[2]);
         embedding.other = self.outside.to_vec();
         embedding.scaled = self.scaled;
-        embedding.rotary_tables = if self.local_rotary { 2 } else { 1 };
+        embedding.rotary_tables = match self.rotary {
+            Rotary::None => 0,
+            _ if self.local_rotary => 2,
+            _ => 1,
+        };
         let head_bias = self.head_bias.read(fields);
         Some(Architecture {
             model_type: String::new(),
@@ -242,6 +250,7 @@ impl Decoder {
             head: causal_head(fields, head_bias),
             tied: self.tied.read(fields),
             final_soft_cap: fields.present("final_logit_softcapping", self.soft_caps),
+            positional_mask: self.positional_mask,
             encoder: None,
             counted_only: self.counted_only || !self.extra.is_empty(),
         })
@@ -256,6 +265,7 @@ impl Decoder {
             qkv: match self.qkv {
                 QkvNames::Separate(all) => Qkv::Separate(all.map(|names| Linear::new(names, qkv_bias))),
                 QkvNames::Fused(one) => Qkv::Fused(Linear::new(one, qkv_bias)),
+                QkvNames::Split(one) => Qkv::Split(Linear::new(one, qkv_bias)),
             },
             out: Linear::new(self.out, out_bias),
             qk_norm: qk_norm.map(|(_, both)| both.map(|names| Norm::new(self.norm, names, norm_bias))),

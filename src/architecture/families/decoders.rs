@@ -46,13 +46,14 @@ const GEMMA2: Decoder = Decoder {
 };
 
 const GPT2: Decoder = Decoder {
-    qkv: QkvNames::Fused(linear!("attn.c_attn", Attention, [AKK, D], H)),
+    qkv: QkvNames::Split(linear!("attn.c_attn", Attention, [AKK, D], H)),
     out: linear!("attn.c_proj", Attention, [H], AD),
     qkv_bias: YES,
     out_bias: YES,
     head_dim: HeadDim::Divided,
     kv_heads: KvHeads::All,
     rotary: Rotary::None,
+    positional_mask: true,
     softmax: Softmax::Own,
     mlp: Mlp::Plain(
         [linear!("mlp.c_fc", Mlp, [F], H), linear!("mlp.c_proj", Mlp, [H], F)],

@@ -145,6 +145,7 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         head: Head::plain(Output::Tokens(Linear { weight: weights::LM_HEAD, bias: None })),
         tied: fields.flag("tie_word_embeddings", true),
         final_soft_cap: false,
+        positional_mask: false,
         encoder: Some(encoder),
         counted_only: false,
     })

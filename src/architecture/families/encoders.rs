@@ -150,6 +150,7 @@ impl Encoder {
             head: self.head(fields),
             tied: self.tied.read(fields),
             final_soft_cap: false,
+            positional_mask: false,
             encoder: None,
             counted_only: false,
         })

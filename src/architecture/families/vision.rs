@@ -120,6 +120,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
         head: head(fields),
         tied: false,
         final_soft_cap: false,
+        positional_mask: false,
         encoder: None,
         counted_only: false,
     })

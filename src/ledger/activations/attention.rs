@@ -41,10 +41,13 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: &Ru
                 linear(tape, x, three[i], shapes[i], run, &tensors::LINEAR_INPUT)
             })
         }
-        Qkv::Fused(one) => {
+        Qkv::Fused(one) | Qkv::Split(one) => {
             tape.enter(one.weight.module(), Group::Attention);
             let all = linear(tape, x, one, QKV, run, &tensors::LINEAR_INPUT);
-            let parts = tape.slices("slice", all, [Q, KV, KV]);
+            let parts = match attention.qkv {
+                Qkv::Split(_) => tape.split("split", all, [Q, KV, KV]),
+                _ => tape.slices("slice", all, [Q, KV, KV]),
+            };
             tape.drop(all);
             parts
         }

@@ -112,6 +112,15 @@ fn fused(tape: &mut Tape, qkv: [Var; 3], core: Core, flash: bool) -> Var {
     out
 }
 
+/// As [`lowered`], for a batched product: it needs its factors in a row, so that of several sequences inside a wider
+/// tensor a copy is made.
+fn in_a_row(tape: &mut Tape, x: Var, low: Dtype) -> Var {
+    if tape.is_part(x) && tape.numbers().get(Symbol::B) > 1 && tape.dtype(x) == low {
+        return tape.run("contiguous", &[x], tape.shape(x), low, Back::Fresh);
+    }
+    lowered(tape, x, low)
+}
+
 /// Key/value heads repeated to the number of query heads.
 fn repeat(tape: &mut Tape, x: Var) -> Var {
     let all = tape.shape(x).with_heads(A);
@@ -131,7 +140,7 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     let [q, k, v] = qkv;
     let k = repeat(tape, k);
     let v = repeat(tape, v);
-    let [low_q, low_k] = [q, k].map(|x| lowered(tape, x, low));
+    let [low_q, low_k] = [q, k].map(|x| in_a_row(tape, x, low));
     let product = tape.run("matmul", &[low_q, low_k], SCORES, low, Back::Fresh);
     tape.save_factors([(low_q, &tensors::QUERY), (low_k, &tensors::KEY)]);
     tape.drop(low_q);
@@ -172,13 +181,7 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     }
     // Autocast casts what the product reads.
     let factor = lowered(tape, probabilities, low);
-    // Batched products need values in a row: those of several sequences inside a wider tensor are copied.
-    let copied = tape.is_part(v) && tape.numbers().get(Symbol::B) > 1 && tape.dtype(v) == low;
-    let low_v = if copied {
-        tape.run("contiguous", &[v], tape.shape(v), low, Back::Fresh)
-    } else {
-        lowered(tape, v, low)
-    };
+    let low_v = in_a_row(tape, v, low);
     let shape = output(tape, q, v);
     let mixed = tape.run("matmul", &[factor, low_v], shape, low, Back::Fresh);
     tape.save_factors([(factor, &tensors::PROBABILITIES), (low_v, &tensors::VALUE)]);

@@ -3,8 +3,8 @@
 use super::super::tape::{Back, Role, SCALAR, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::ROTARY;
-use super::{B, Compute, Run, S, STREAM, linear, norm};
-use crate::architecture::{Architecture, Linear, weights};
+use super::{B, Compute, Run, S, STREAM, dropout, linear, norm};
+use crate::architecture::{Architecture, Linear, Param, weights};
 use crate::text::tensors;
 
 const LOGITS: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::V)]);
@@ -21,11 +21,31 @@ pub(crate) enum Mask {
     Chosen { each: bool },
 }
 
-/// The embedding: keeps nothing (its input are the token ids).
-pub(crate) fn embedding(tape: &mut Tape, run: &Run) -> Var {
-    tape.enter("embed_tokens", Group::Embedding);
-    let back = if run.frozen { Back::Fresh } else { Back::Weight(weights::EMBED) };
-    tape.run("embedding", &[], STREAM, run.compute.weight, back)
+/// The embeddings: of tokens, and of positions where they are learned. Kept are the positions' ids and the mask of a
+/// dropout (the token ids are the program's).
+pub(crate) fn embedding(tape: &mut Tape, model: &Architecture, run: &Run) -> Var {
+    let stream = run.compute.weight;
+    let table = |tape: &mut Tape, weight: Param, shape| {
+        tape.enter(weight.module(), Group::Embedding);
+        let back = if run.frozen { Back::Fresh } else { Back::Weight(weight) };
+        tape.run("embedding", &[], shape, stream, back)
+    };
+    let mut x = table(tape, weights::EMBED, STREAM);
+    if let Some(&positions) = model.embedding.tables.get(1) {
+        let ids = tape.constant("arange", Shape::new(&[S]), Dtype::Int64);
+        let learned = table(tape, positions, Shape::new(&[S, Dim::Sym(Symbol::H)]));
+        tape.save(ids, &tensors::POSITION_IDS);
+        let sum = tape.run("add", &[x, learned], STREAM, stream, Back::Sum);
+        for done in [x, learned, ids] {
+            tape.drop(done);
+        }
+        x = sum;
+    }
+    if model.embedding.dropout > 0.0 {
+        tape.enter("drop", Group::Other);
+        x = dropout(tape, x);
+    }
+    x
 }
 
 /// What is made once for all layers: rotary tables (kept by the first layer that is not recomputed, else only held),
@@ -48,13 +68,21 @@ pub(crate) fn prologue(
             tape.lasting(&tensors::ROTARY_SIN, ROTARY, compute.weight, tables);
         }
     }
-    tape.enter("", Group::Other);
-    tape.lasting(&tensors::POSITION_IDS, Shape::new(&[S]), Dtype::Int64, Role::Working);
+    if model.embedding.rotary_tables > 0 {
+        tape.enter("", Group::Other);
+        tape.lasting(&tensors::POSITION_IDS, Shape::new(&[S]), Dtype::Int64, Role::Working);
+    }
     tape.enter("mask", Group::Attention);
     match mask {
         Some(Mask::Added { kinds }) => {
             for _ in 0..kinds {
-                tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, Role::Working);
+                // Where layers get the mask as an argument in its place, checkpointing keeps it with the input.
+                let kept = model.positional_mask && tables == Role::Working;
+                let role = if kept { Role::Saved } else { Role::Working };
+                if kept {
+                    tape.enter("mask", Group::Residual);
+                }
+                tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, role);
             }
         }
         Some(Mask::Chosen { each }) => {

@@ -18,13 +18,13 @@ pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, run: &Run, grou
     let wide = Shape::new(&[B, S, mlp.width]);
     tape.enter(gate_proj.weight.module(), group);
     let gate = linear(tape, x, gate_proj, wide, run, &tensors::LINEAR_INPUT);
-    tape.enter(gate_proj.weight.module(), group);
+    tape.enter(owner(gate_proj), group);
     let active = tape.run("act", &[gate], wide, run.compute.matmul, Back::Fresh);
     tape.save(gate, &tensors::MLP_GATE);
     tape.drop(gate);
     tape.enter(up_proj.weight.module(), group);
     let up = linear(tape, x, up_proj, wide, run, &tensors::LINEAR_INPUT);
-    tape.enter(up_proj.weight.module(), group);
+    tape.enter(owner(up_proj), group);
     let product = tape.run("mul", &[active, up], wide, run.compute.matmul, Back::Fresh);
     tape.save(active, &tensors::MLP_ACTIVE);
     tape.save(up, &tensors::MLP_UP);
@@ -34,6 +34,12 @@ pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, run: &Run, grou
     let out = linear(tape, product, mlp.down, STREAM, run, &tensors::MLP_PRODUCT);
     tape.drop(product);
     out
+}
+
+/// The module that owns a projection: `mlp` of `mlp.gate_proj`.
+fn owner(linear: Linear) -> &'static str {
+    let module = linear.weight.module();
+    module.rsplit_once('.').map_or(module, |(owner, _)| owner)
 }
 
 /// The same with one input projection `[2f, h]` whose output is split: both halves stay while either is needed.

@@ -90,6 +90,9 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
         if let Some(read) = read {
             tape.drop(read);
         }
+        if sublayer.dropout > 0.0 {
+            added = dropout(tape, added);
+        }
         if let Some(after) = &sublayer.after {
             let normed = norm::norm(tape, added, after, run.frozen);
             tape.drop(added);
@@ -106,4 +109,13 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
     }
     tape.drop(x);
     stream
+}
+
+/// `native_dropout`: a mask of one byte an element is kept.
+pub(super) fn dropout(tape: &mut Tape, x: Var) -> Var {
+    let (shape, dtype) = (tape.shape(x), tape.dtype(x));
+    let out = tape.run("dropout", &[x], shape, dtype, Back::Fresh);
+    tape.save_new(&crate::text::tensors::DROPOUT_MASK, shape, Dtype::Bool);
+    tape.drop(x);
+    out
 }
