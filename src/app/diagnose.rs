@@ -79,8 +79,9 @@ fn dropping(
         let Some(file) = file else { return };
         browser::wait(&file.text().into(), move |content| {
             if let Some(content) = content.ok().and_then(|content| content.as_string()) {
+                read(&content);
+                // The view may be gone by now, and its signal with it: then nothing is set.
                 pasted.set(content);
-                read(&pasted.get_untracked());
             }
         });
     };

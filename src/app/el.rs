@@ -162,7 +162,7 @@ impl El {
     fn listen(&self, event: &str, handler: Box<dyn FnMut(Event)>) {
         let handler = Closure::wrap(handler);
         let _ = self.0.add_event_listener_with_callback(event, handler.as_ref().unchecked_ref());
-        keep(Box::new(handler));
+        keep(Box::new(Listening { element: self.0.clone(), event: event.to_owned(), handler }));
     }
 
     /// What stands within.
@@ -184,6 +184,20 @@ impl El {
     /// The element itself.
     pub(super) fn element(&self) -> &Element {
         &self.0
+    }
+}
+
+/// A handler that goes with its element: an event that was under way finds none.
+struct Listening {
+    element: Element,
+    event: String,
+    handler: Closure<dyn FnMut(Event)>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let handler = self.handler.as_ref().unchecked_ref();
+        let _ = self.element.remove_event_listener_with_callback(&self.event, handler);
     }
 }
 
