@@ -1,11 +1,12 @@
 //! The table of every tensor, by block; each row unfolds to how its size comes about.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use leptos::prelude::*;
 
 use super::State;
-use super::el::{El, View, all, el, none, part, words};
+use super::el::{El, View, all, el, follow, none, part, words};
 use super::state::Answer;
 use crate::ledger::{Block, Entry};
 use crate::text::{Text, app as text, ledger as names};
@@ -31,9 +32,9 @@ struct Table {
 /// The table.
 pub(super) fn view(state: State) -> View {
     let table = Table { state, sort: RwSignal::new((Sort::Bytes, false)), open: RwSignal::default() };
+    let answer = after_the_frame(state);
     let body = part(move || {
-        let answer = state.outcome.with(|outcome| outcome.answer.clone());
-        answer.map_or_else(none, |answer| all(Block::ALL.map(|block| section(table, &answer, block))))
+        answer.get().map_or_else(none, |answer| all(Block::ALL.map(|block| section(table, &answer, block))))
     });
     let caption = el("caption").attr("id", "ledger-caption").say(state, text::LEDGER).text(" ");
     let caption = caption.child(el("span").say(state, text::LEDGER_HELP));
@@ -53,6 +54,30 @@ pub(super) fn view(state: State) -> View {
         .attr("aria-labelledby", "ledger-caption")
         .child(content)
         .into()
+}
+
+/// The answer, one frame late: the headline and the figure that somebody looks at while typing need not wait for some
+/// hundred rows.
+fn after_the_frame(state: State) -> RwSignal<Option<Arc<Answer>>> {
+    let now = move || state.outcome.with_untracked(|outcome| outcome.answer.clone());
+    let answer = RwSignal::new(now());
+    let waits = StoredValue::new(false);
+    follow(Box::new(move || {
+        state.outcome.track();
+        if waits.try_update_value(|waits| std::mem::replace(waits, true)) == Some(false) {
+            request_animation_frame(move || {
+                let show = move || {
+                    waits.set_value(false);
+                    let now = now();
+                    if answer.try_get_untracked().is_some_and(|before| before != now) {
+                        answer.set(now);
+                    }
+                };
+                set_timeout(show, Duration::ZERO);
+            });
+        }
+    }));
+    answer
 }
 
 fn heading(table: Table, by: Sort, name: Text, column: El) -> El {
