@@ -48,7 +48,7 @@ impl Targets {
             }
             let last = word.rsplit('.').next().unwrap_or(word);
             let named = |name: &&str| **name == *last || name.strip_suffix("_proj") == Some(last);
-            match NAMES.iter().position(|name| named(name)) {
+            match NAMES.iter().position(named) {
                 Some(index) => chosen |= 1 << index,
                 None => unknown.push(word),
             }

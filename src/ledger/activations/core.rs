@@ -19,6 +19,7 @@ pub(crate) enum Kernel {
 
 /// What the core depends on beside q, k and v.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of one operator")]
 pub(super) struct Core {
     pub(super) kernel: Kernel,
     /// Element type of the products.

@@ -1,0 +1,242 @@
+//! Running backward: operators in reverse, gradients that wait, are added, or are handed on.
+
+use super::{Back, Gradients, Id, Node, Place, Role, SCALAR, Storage, Tape, Var, VarData};
+use crate::architecture::Param;
+use crate::ledger::{Dim, Dtype, Symbols};
+use crate::text::tensors;
+
+/// The gradients that one operator made, for each input that needs one.
+type Made = [Option<(Var, Id)>; 3];
+
+impl Tape<'_> {
+    /// Runs backward from `output`, whose gradient the part after hands over, to `input`, whose gradient is handed
+    /// on (when it needs one).
+    pub(crate) fn run_backward(&mut self, output: Var, input: Option<Var>, gradients: Gradients) {
+        self.in_backward = true;
+        self.place("gradient");
+        let first = self.gradient_of(output);
+        if self.storages[first].shape == SCALAR {
+            // The loss: whoever called backward() holds its gradient throughout.
+            self.hold(first);
+        }
+        self.vars[output.0].pending = Some(first);
+        while let Some(node) = self.nodes.pop() {
+            let Place { module, operator, .. } = self.places[node.place];
+            self.module = module;
+            self.place(operator);
+            self.step(&node, gradients);
+        }
+        if let Some(gradient) = input.and_then(|input| self.vars[input.0].pending.take()) {
+            self.place("gradient");
+            self.release(gradient);
+        }
+    }
+
+    fn step(&mut self, node: &Node, gradients: Gradients) {
+        let Some(incoming) = self.vars[node.output.0].pending.take() else {
+            return node.saves.into_iter().flatten().for_each(|saved| self.release(saved));
+        };
+        let made = self.inputs(node, incoming);
+        let cast = self.weights(node, gradients);
+        self.release(incoming);
+        let parked = std::mem::take(&mut self.parked);
+        for (point, gradient) in parked {
+            if point == node.output { self.release(gradient) } else { self.parked.push((point, gradient)) }
+        }
+        node.saves.into_iter().flatten().for_each(|saved| self.release(saved));
+        for (param, own) in cast.into_iter().flatten() {
+            match self.tied {
+                Some((tied, head)) if tied == param => {
+                    self.tied = None;
+                    self.join_tied(head, own, gradients);
+                }
+                // The cast of a weight is an operator of its own: its backward runs once the linear's is over.
+                _ => {
+                    self.param_gradient(param, self.weight, gradients);
+                    self.release(own);
+                }
+            }
+        }
+        for (input, gradient) in made.into_iter().flatten() {
+            self.deliver(input, gradient);
+        }
+    }
+
+    /// The gradients of an operator's inputs.
+    fn inputs(&mut self, node: &Node, incoming: Id) -> Made {
+        let VarData { shape, dtype, .. } = self.vars[node.output.0];
+        match node.back {
+            Back::Through => self.hand_on(node, incoming, |var, _| var.dtype == dtype),
+            Back::Views => self.hand_on(node, incoming, |_, _| true),
+            Back::Sum => {
+                let whole = shape.elements(self.numbers);
+                self.hand_on(node, incoming, |var, numbers| var.shape.elements(numbers) == whole)
+            }
+            Back::Join => {
+                let point = node.inputs[0].unwrap_or(node.output);
+                let gradient = self.hold(incoming);
+                match self.vars[point.0].pending {
+                    None => self.vars[point.0].pending = Some(gradient),
+                    Some(_) => self.parked.push((point, gradient)),
+                }
+                [None; 3]
+            }
+            Back::Fresh | Back::Linear { .. } => self.fresh(node),
+            Back::FreshWithScratch => {
+                let hidden = self.alloc(&tensors::SCRATCH, shape, dtype, Role::Hidden);
+                let made = self.fresh(node);
+                self.release(hidden);
+                made
+            }
+            Back::Square => {
+                let Some(input) = node.inputs[0] else { return [None; 3] };
+                let power = self.gradient_of(input);
+                let doubled = self.gradient_of(input);
+                let gradient = self.gradient_of(input);
+                self.release(power);
+                self.release(doubled);
+                [Some((input, gradient)), None, None]
+            }
+            Back::Scale { .. } => {
+                // The weight's share, before it is summed down.
+                let full = self.alloc(&tensors::GRADIENT, shape, dtype, Role::Working);
+                self.full = Some(full);
+                self.fresh(node)
+            }
+            Back::Weight(_) => [None; 3],
+        }
+    }
+
+    /// The gradients of an operator's weights. Those that are not final yet (made in the compute dtype, or one of two
+    /// shares of a tied weight) are given back.
+    fn weights(&mut self, node: &Node, gradients: Gradients) -> [Option<(Param, Id)>; 2] {
+        let dtype = self.vars[node.output.0].dtype;
+        let (params, cast) = match node.back {
+            Back::Linear { weight, bias, cast } => ([Some(weight), bias], cast),
+            Back::Scale { weight, cast } => ([Some(weight), None], cast),
+            Back::Weight(weight) => ([Some(weight), None], self.tied.is_some_and(|(tied, _)| tied == weight)),
+            _ => return [None; 2],
+        };
+        let shares = params.map(|param| {
+            let param = param?;
+            if cast {
+                return Some((param, self.alloc(&tensors::GRADIENT, param.shape, dtype, Role::Working)));
+            }
+            self.param_gradient(param, dtype, gradients);
+            None
+        });
+        if let Some(full) = self.full.take() {
+            self.release(full);
+        }
+        shares
+    }
+
+    /// Hands the incoming gradient on to each input that it fits; the others get one of their own.
+    fn hand_on(&mut self, node: &Node, incoming: Id, fits: impl Fn(&VarData, &Symbols) -> bool) -> Made {
+        node.inputs.map(|input| {
+            let input = input.filter(|input| self.vars[input.0].needs_grad)?;
+            let fits = fits(&self.vars[input.0], self.numbers);
+            Some((input, if fits { self.hold(incoming) } else { self.gradient_of(input) }))
+        })
+    }
+
+    /// A new gradient for each input; that of a factor that was repeated is made at full size first.
+    fn fresh(&mut self, node: &Node) -> Made {
+        let whole = self.vars[node.output.0].shape;
+        let size = whole.elements(self.numbers);
+        let mut full = None;
+        let made = node.inputs.map(|input| {
+            let input = input.filter(|input| self.vars[input.0].needs_grad)?;
+            let VarData { shape, dtype, .. } = self.vars[input.0];
+            // One value for many. (A reduction has a smaller output: not this case.)
+            let repeated = node.inputs[1].is_some()
+                && shape.elements(self.numbers) < size
+                && shape.dims().len() == whole.dims().len()
+                && shape.dims().last() == Some(&Dim::Const(1));
+            if repeated {
+                full = Some(self.alloc(&tensors::GRADIENT, whole, dtype, Role::Working));
+            }
+            Some((input, self.gradient_of(input)))
+        });
+        if let Some(full) = full {
+            self.release(full);
+        }
+        made
+    }
+
+    fn gradient_of(&mut self, var: Var) -> Id {
+        let VarData { shape, dtype, .. } = self.vars[var.0];
+        self.alloc(&tensors::GRADIENT, shape, dtype, Role::Working)
+    }
+
+    /// A parameter's gradient.
+    fn param_gradient(&mut self, param: Param, dtype: Dtype, gradients: Gradients) {
+        let gradient = self.alloc(&tensors::WEIGHT_GRADIENT, param.shape, dtype, Role::Gradient);
+        let Storage { module, group, role, .. } = &mut self.storages[gradient];
+        (*module, *group) = (param.module(), param.group);
+        if gradients == Gradients::Added {
+            *role = Role::Working;
+            if self.waits_for != Some(param) {
+                self.release(gradient);
+            }
+        }
+    }
+
+    /// The gradient of a tied weight from the head is here already: `head` and the embedding's `own` become one.
+    /// In a pure dtype the first is a transposed view, to which autograd cannot add in place.
+    fn join_tied(&mut self, head: Id, own: Id, gradients: Gradients) {
+        let Storage { shape, dtype, module, .. } = self.storages[own];
+        let mut sum = head;
+        if self.tied_in_place {
+            self.release(own);
+        } else {
+            // From here on the head's part is only an operand of the sum, which is the gradient.
+            self.release(head);
+            let operand = self.alloc(&tensors::GRADIENT, shape, dtype, Role::Working);
+            let role = if gradients == Gradients::Added { Role::Working } else { Role::Gradient };
+            sum = self.alloc(&tensors::WEIGHT_GRADIENT, shape, dtype, role);
+            self.storages[sum].module = module;
+            self.release(operand);
+            self.release(own);
+        }
+        if gradients == Gradients::Added {
+            self.release(sum);
+        }
+    }
+
+    /// The gradient that the output embedding made of the same weight waits from here on; `in_place`: the
+    /// embedding's own can be added to it.
+    pub(crate) fn await_tied(&mut self, weight: Param, dtype: Dtype, in_place: bool, gradients: Gradients) {
+        self.in_backward = true;
+        self.place("gradient");
+        let role = if gradients == Gradients::Added { Role::Working } else { Role::Gradient };
+        let id = self.alloc(&tensors::WEIGHT_GRADIENT, weight.shape, dtype, role);
+        self.storages[id].module = weight.module();
+        self.tied = Some((weight, id));
+        self.awaited = Some(id);
+        self.tied_in_place = in_place;
+    }
+
+    /// This weight's gradient is not added to the one that is there before another part has made its own share.
+    pub(crate) const fn leave_waiting(&mut self, weight: Param) {
+        self.waits_for = Some(weight);
+    }
+
+    /// The gradient that [`Tape::await_tied`] waits for (by its index).
+    pub(crate) const fn awaited(&self) -> Option<Id> {
+        self.awaited
+    }
+
+    fn deliver(&mut self, input: Var, gradient: Id) {
+        match self.vars[input.0].pending {
+            None => self.vars[input.0].pending = Some(gradient),
+            Some(old) if self.storages[old].holders == 1 => self.release(gradient),
+            Some(old) => {
+                let sum = self.gradient_of(input);
+                self.release(old);
+                self.release(gradient);
+                self.vars[input.0].pending = Some(sum);
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Recording forward: operators, views, and what each keeps for its backward.
+
+use super::{Back, Id, Node, Role, SAVES, Storage, Tape, Var, VarData};
+use crate::ledger::{Dtype, Group, Shape, Tensor};
+use crate::text::tensors;
+
+impl Tape<'_> {
+    /// A tensor made elsewhere: its storage is counted there (rotary tables, masks).
+    pub(crate) fn foreign(&mut self, shape: Shape, dtype: Dtype, needs_grad: bool) -> Var {
+        self.var(None, shape, dtype, needs_grad)
+    }
+
+    /// Checkpointing keeps this input, and nothing else, for the recomputation.
+    pub(crate) fn keep_for_recomputation(&mut self, x: Var) {
+        if let Some(storage) = self.vars[x.0].storage {
+            let kept = &mut self.storages[storage];
+            kept.holders += 1;
+            *kept =
+                Storage { tensor: &tensors::LAYER_INPUT, group: Group::Residual, role: Role::Saved, ..*kept };
+        }
+    }
+
+    /// The tensor that the part before hands over; counted here from now on.
+    pub(crate) fn handed(&mut self, shape: Shape, dtype: Dtype, needs_grad: bool) -> Var {
+        self.place("input");
+        let storage = self.alloc(&tensors::OUTPUT, shape, dtype, Role::Working);
+        self.var(Some(storage), shape, dtype, needs_grad)
+    }
+
+    /// Runs one operator: `inputs` → a new tensor.
+    pub(crate) fn run(
+        &mut self,
+        operator: &'static str,
+        inputs: &[Var],
+        shape: Shape,
+        dtype: Dtype,
+        back: Back,
+    ) -> Var {
+        let place = self.place(operator);
+        let storage = self.alloc(&tensors::OUTPUT, shape, dtype, Role::Working);
+        self.node(place, inputs, Some(storage), shape, dtype, back)
+    }
+
+    /// A view: no storage of its own, one more holder of the input's.
+    pub(crate) fn view(&mut self, operator: &'static str, input: Var, shape: Shape, back: Back) -> Var {
+        let VarData { storage, dtype, .. } = self.vars[input.0];
+        let place = self.place(operator);
+        if let Some(storage) = storage {
+            self.storages[storage].holders += 1;
+        }
+        self.node(place, &[input], storage, shape, dtype, back)
+    }
+
+    /// Slices of one tensor: views; backward pads the gradient of each to the whole.
+    pub(crate) fn slices<const N: usize>(
+        &mut self,
+        operator: &'static str,
+        whole: Var,
+        parts: [Shape; N],
+    ) -> [Var; N] {
+        parts.map(|shape| self.view(operator, whole, shape, Back::Fresh))
+    }
+
+    /// One operator that splits a tensor: views; backward joins their gradients.
+    pub(crate) fn split<const N: usize>(
+        &mut self,
+        operator: &'static str,
+        whole: Var,
+        parts: [Shape; N],
+    ) -> [Var; N] {
+        let joined = self.vars[whole.0].shape;
+        let point = self.view(operator, whole, joined, Back::Fresh);
+        let views = parts.map(|shape| self.view(operator, point, shape, Back::Join));
+        self.drop(point);
+        views
+    }
+
+    fn node(
+        &mut self,
+        place: usize,
+        inputs: &[Var],
+        storage: Option<Id>,
+        shape: Shape,
+        dtype: Dtype,
+        back: Back,
+    ) -> Var {
+        let trains = matches!(back, Back::Linear { .. } | Back::Scale { .. } | Back::Weight(_));
+        let needs_grad = trains || inputs.iter().any(|input| self.vars[input.0].needs_grad);
+        self.recorded = needs_grad && self.tracked;
+        let output = self.var(storage, shape, dtype, needs_grad);
+        if self.recorded {
+            let mut all = [None; 3];
+            for (slot, input) in all.iter_mut().zip(inputs) {
+                *slot = Some(*input);
+            }
+            self.nodes.push(Node { place, inputs: all, output, saves: [None; SAVES], back });
+        }
+        output
+    }
+
+    /// The last operator keeps `var` for its backward, as `tensor`.
+    pub(crate) fn save(&mut self, var: Var, tensor: &'static Tensor) {
+        if let Some(storage) = self.vars[var.0].storage {
+            self.save_storage(storage, tensor, Role::Saved);
+        }
+    }
+
+    /// The last operator is a product: it keeps each factor for the other's gradient, where that one needs any.
+    pub(crate) fn save_factors(&mut self, factors: [(Var, &'static Tensor); 2]) {
+        let [(a, a_tensor), (b, b_tensor)] = factors;
+        if self.vars[b.0].needs_grad {
+            self.save(a, a_tensor);
+        }
+        if self.vars[a.0].needs_grad {
+            self.save(b, b_tensor);
+        }
+    }
+
+    fn save_storage(&mut self, storage: Id, tensor: &'static Tensor, role: Role) {
+        if !self.tracked || !self.recorded {
+            return;
+        }
+        let Some(node) = self.nodes.last_mut() else { return };
+        let free = node.saves.iter_mut().find(|slot| slot.is_none());
+        debug_assert!(free.is_some(), "an operator saves more than {SAVES} tensors");
+        let Some(slot) = free else { return };
+        *slot = Some(storage);
+        let (module, group) = (self.module, self.group);
+        let kept = &mut self.storages[storage];
+        kept.holders += 1;
+        if kept.role == Role::Working {
+            *kept = Storage { tensor, module, group, role, ..*kept };
+        }
+        self.last_save = self.forward.len();
+    }
+
+    /// The last operator makes and keeps one more tensor (statistics, masks, a copy of its input).
+    pub(crate) fn save_new(&mut self, tensor: &'static Tensor, shape: Shape, dtype: Dtype) {
+        if self.tracked && self.recorded {
+            let storage = self.alloc(tensor, shape, dtype, Role::Saved);
+            self.save_storage(storage, tensor, Role::Saved);
+            self.release(storage);
+        }
+    }
+
+    /// A mask that is made anew for the last operator and kept by it.
+    pub(crate) fn save_mask(&mut self, tensor: &'static Tensor, shape: Shape, dtype: Dtype) {
+        if self.tracked && self.recorded {
+            self.save_new(tensor, shape, dtype);
+        } else {
+            self.scratch(shape, dtype);
+        }
+    }
+
+    /// Autocast's 16-bit copy of a weight.
+    pub(crate) fn weight_copy(&mut self, shape: Shape, dtype: Dtype) -> Id {
+        let role = if self.tracked { Role::WeightCopy } else { Role::Working };
+        self.alloc(&tensors::WEIGHT_COPY, shape, dtype, role)
+    }
+
+    /// The last operator keeps the copy; without an operator that does, autocast's cache holds it until forward is
+    /// over (`cached`: the weight is trained), or nobody does.
+    pub(crate) fn keep_weight_copy(&mut self, copy: Id, cached: bool) {
+        if self.tracked && self.recorded {
+            self.save_storage(copy, &tensors::WEIGHT_COPY, Role::WeightCopy);
+            self.release(copy);
+        } else if cached {
+            self.cached.push(copy);
+        } else {
+            self.release(copy);
+        }
+    }
+
+    /// Made by this part, held beyond it.
+    pub(crate) fn lasting(&mut self, tensor: &'static Tensor, shape: Shape, dtype: Dtype, role: Role) {
+        self.place("make");
+        self.alloc(tensor, shape, dtype, role);
+    }
+
+    /// A new tensor that no gradient flows to.
+    pub(crate) fn constant(&mut self, operator: &'static str, shape: Shape, dtype: Dtype) -> Var {
+        self.place(operator);
+        let storage = self.alloc(&tensors::OUTPUT, shape, dtype, Role::Working);
+        self.var(Some(storage), shape, dtype, false)
+    }
+
+    /// Element type of the weights.
+    pub(crate) const fn weight_dtype(&self) -> Dtype {
+        self.weight
+    }
+
+    /// The dtype of `weight · x`: fp32 weights promote.
+    pub(crate) fn promoted(&self, dtype: Dtype) -> Dtype {
+        if self.weight == Dtype::Fp32 { Dtype::Fp32 } else { dtype }
+    }
+
+    /// A copy that only autocast's cache holds (a bias: no operator needs it in backward).
+    pub(crate) fn cache(&mut self, shape: Shape, dtype: Dtype) {
+        let storage = self.alloc(&tensors::WEIGHT_COPY, shape, dtype, Role::Working);
+        self.cached.push(storage);
+    }
+
+    /// The program forgets a variable.
+    pub(crate) fn drop(&mut self, var: Var) {
+        if let Some(storage) = self.vars[var.0].storage {
+            self.release(storage);
+        }
+    }
+
+    /// The output is handed to the next part, which counts it from now on.
+    pub(crate) fn hand_over(&mut self, var: Var) {
+        self.place("output");
+        self.drop(var);
+    }
+
+    /// Whether a tensor is a part of a larger storage.
+    pub(crate) fn is_part(&self, var: Var) -> bool {
+        let VarData { storage, shape, dtype, .. } = self.vars[var.0];
+        let whole = storage.map_or(0, |storage| self.storages[storage].bytes);
+        whole > shape.elements(self.numbers).saturating_mul(dtype.bytes())
+    }
+
+    /// Shape of a tensor.
+    pub(crate) fn shape(&self, var: Var) -> Shape {
+        self.vars[var.0].shape
+    }
+
+    /// Element type of a tensor.
+    pub(crate) fn dtype(&self, var: Var) -> Dtype {
+        self.vars[var.0].dtype
+    }
+
+    /// A tensor alive while the last operator runs, and no longer.
+    pub(crate) fn scratch(&mut self, shape: Shape, dtype: Dtype) {
+        let storage = self.alloc(&tensors::OUTPUT, shape, dtype, Role::Working);
+        self.release(storage);
+    }
+
+    /// Cuts forward short after the last save and forgets everything not saved: what recomputation leaves.
+    pub(crate) fn stop_early(&mut self) {
+        self.forward.truncate(self.last_save);
+        let mut alive = vec![false; self.storages.len()];
+        for event in &self.forward {
+            alive[event.storage] = event.born;
+        }
+        self.place("recomputation ends");
+        for (storage, alive) in alive.iter().enumerate() {
+            let saved = matches!(self.storages[storage].role, Role::Saved | Role::WeightCopy);
+            if *alive && !saved {
+                self.log(storage, false);
+            }
+        }
+    }
+}

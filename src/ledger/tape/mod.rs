@@ -1,0 +1,238 @@
+//! A tape: the operators of one part of the model, run forward and then backward, as autograd would.
+//!
+//! Nothing is computed; only storages are born and freed. A storage lives while somebody holds it: the program's
+//! variables, an operator that saved it for backward, or a gradient that waits to be read. The rules are PyTorch's
+//! (`torch/csrc/autograd/engine.cpp`, `input_buffer.cpp`, `accumulate_grad.h`): operators run backward in the reverse
+//! of their forward order; an operator's saved tensors are freed once it has run; a second gradient for the same
+//! tensor is added in place when nobody else holds the first.
+
+mod backward;
+mod forward;
+
+use super::{Dtype, Group, Shape, Symbols, Tensor};
+use crate::architecture::Param;
+
+/// Index of a storage on its tape.
+pub(crate) type Id = usize;
+
+/// A tensor of the program: a view of a storage through which gradients may flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Var(usize);
+
+/// What a storage is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Lives only while operators run.
+    Working,
+    /// Kept for backward.
+    Saved,
+    /// A 16-bit copy of a weight that autocast made and backward keeps.
+    WeightCopy,
+    /// The gradient of a parameter.
+    Gradient,
+    /// Inside one operator: the allocator sees it, the program does not.
+    Hidden,
+}
+
+/// One allocation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Storage {
+    pub(crate) tensor: &'static Tensor,
+    pub(crate) module: &'static str,
+    pub(crate) group: Group,
+    pub(crate) shape: Shape,
+    pub(crate) dtype: Dtype,
+    pub(crate) bytes: u64,
+    pub(crate) role: Role,
+    holders: u32,
+}
+
+/// A storage is born or freed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) storage: Id,
+    pub(crate) born: bool,
+    /// Index into [`Tape::places`]: which operator of which module.
+    pub(crate) place: usize,
+}
+
+/// One number, e.g. the loss.
+pub(crate) const SCALAR: Shape = Shape::new(&[super::Dim::Const(1)]);
+
+/// The most that one operator saves (efficient attention with a mask).
+const SAVES: usize = 7;
+
+/// An operator, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) module: &'static str,
+    pub(crate) operator: &'static str,
+    pub(crate) backward: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct VarData {
+    storage: Option<Id>,
+    shape: Shape,
+    dtype: Dtype,
+    needs_grad: bool,
+    /// The gradient that waits for this tensor's operator.
+    pending: Option<Id>,
+}
+
+/// How an operator computes the gradients of its inputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Back {
+    /// Hands the gradient on (views, additions); an input of another dtype gets a cast copy.
+    Through,
+    /// An addition of a tensor that is repeated along an axis: its gradient is summed down.
+    Sum,
+    /// A new gradient for each input. One that was broadcast is made at full size first, then summed down.
+    Fresh,
+    /// The same, with a scratch tensor of the output's size inside the operator.
+    FreshWithScratch,
+    /// One of the views that a split gave: its gradient waits until the split's own backward joins all.
+    Join,
+    /// Gradients are views of the incoming one (`cat`).
+    Views,
+    /// `x²`: the derivative is built from two more tensors of the input's size.
+    Square,
+    /// Gradients of the input and of the weight; the weight was cast when `cast` is set.
+    Linear { weight: Param, bias: Option<Param>, cast: bool },
+    /// A product with a weight: its gradient is made at full size, then summed down to the weight's; where the weight
+    /// was cast to the output's type (`cast`), its gradient is cast back.
+    Scale { weight: Param, cast: bool },
+    /// Only a parameter's gradient (`embedding`).
+    Weight(Param),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    place: usize,
+    inputs: [Option<Var>; 3],
+    output: Var,
+    saves: [Option<Id>; SAVES],
+    back: Back,
+}
+
+/// How parameter gradients are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gradients {
+    /// Born in backward, kept until the step.
+    Born,
+    /// Added to one that is there already, then freed.
+    Added,
+}
+
+/// See the module.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "where the tape stands: each says one independent thing")]
+pub(crate) struct Tape<'n> {
+    numbers: &'n Symbols,
+    /// Element type of the weights.
+    weight: Dtype,
+    pub(crate) storages: Vec<Storage>,
+    vars: Vec<VarData>,
+    nodes: Vec<Node>,
+    pub(crate) places: Vec<Place>,
+    /// What happened in forward.
+    pub(crate) forward: Vec<Event>,
+    /// What happened in backward.
+    pub(crate) backward: Vec<Event>,
+    /// Storages that autocast's cache holds until the forward of the whole model is over.
+    pub(crate) cached: Vec<Id>,
+    /// Length of `forward` when the last tensor was saved: where recomputation may stop.
+    last_save: usize,
+    /// The gradient of a tied weight that waits for the embedding's.
+    tied: Option<(Param, Id)>,
+    awaited: Option<Id>,
+    tied_in_place: bool,
+    waits_for: Option<Param>,
+    /// The gradient of a weight at its product's size, while it is summed down.
+    full: Option<Id>,
+    /// Gradients of a split's views that wait for its backward.
+    parked: Vec<(Var, Id)>,
+    tracked: bool,
+    /// The last operator is one that autograd follows.
+    recorded: bool,
+    in_backward: bool,
+    module: &'static str,
+    group: Group,
+}
+
+impl<'n> Tape<'n> {
+    /// An empty tape; `tracked`: operators save for backward.
+    pub(crate) fn new(numbers: &'n Symbols, weight: Dtype, tracked: bool) -> Self {
+        Self {
+            numbers,
+            weight,
+            storages: Vec::with_capacity(96),
+            vars: Vec::with_capacity(64),
+            nodes: Vec::with_capacity(48),
+            places: Vec::with_capacity(96),
+            forward: Vec::with_capacity(128),
+            backward: Vec::with_capacity(256),
+            cached: Vec::new(),
+            last_save: 0,
+            tied: None,
+            awaited: None,
+            tied_in_place: false,
+            waits_for: None,
+            full: None,
+            parked: Vec::new(),
+            tracked,
+            recorded: false,
+            in_backward: false,
+            module: "",
+            group: Group::Other,
+        }
+    }
+
+    /// The numbers behind the symbols.
+    pub(crate) const fn numbers(&self) -> &'n Symbols {
+        self.numbers
+    }
+
+    /// Operators from here on belong to this module.
+    pub(crate) const fn enter(&mut self, module: &'static str, group: Group) {
+        self.module = module;
+        self.group = group;
+    }
+
+    fn var(&mut self, storage: Option<Id>, shape: Shape, dtype: Dtype, needs_grad: bool) -> Var {
+        self.vars.push(VarData { storage, shape, dtype, needs_grad, pending: None });
+        Var(self.vars.len() - 1)
+    }
+
+    fn place(&mut self, operator: &'static str) -> usize {
+        self.places.push(Place { module: self.module, operator, backward: self.in_backward });
+        self.places.len() - 1
+    }
+
+    fn alloc(&mut self, tensor: &'static Tensor, shape: Shape, dtype: Dtype, role: Role) -> Id {
+        let bytes = shape.elements(self.numbers).saturating_mul(dtype.bytes());
+        let (module, group) = (self.module, self.group);
+        self.storages.push(Storage { tensor, module, group, shape, dtype, bytes, role, holders: 1 });
+        let id = self.storages.len() - 1;
+        self.log(id, true);
+        id
+    }
+
+    fn hold(&mut self, storage: Id) -> Id {
+        self.storages[storage].holders += 1;
+        storage
+    }
+
+    fn release(&mut self, storage: Id) {
+        let holders = &mut self.storages[storage].holders;
+        *holders = holders.saturating_sub(1);
+        if *holders == 0 {
+            self.log(storage, false);
+        }
+    }
+
+    fn log(&mut self, storage: Id, born: bool) {
+        let event = Event { storage, born, place: self.places.len().saturating_sub(1) };
+        if self.in_backward { self.backward.push(event) } else { self.forward.push(event) }
+    }
+}
