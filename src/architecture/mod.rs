@@ -106,7 +106,9 @@ impl Architecture {
             && self.head.other.is_empty()
             && matches!(self.head.output, Output::Tokens(Linear { bias: None, .. }))
             && !self.counted_only;
-        plain && self.kinds.iter().flat_map(|kind| &kind.sublayers).all(Sublayer::modelled)
+        plain
+            && self.kinds.iter().all(|kind| !kind.parallel)
+            && self.kinds.iter().flat_map(|kind| &kind.sublayers).all(Sublayer::modelled)
     }
 
     /// Whether its attention goes through latents, with rotary positions of their own width.

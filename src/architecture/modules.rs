@@ -371,4 +371,7 @@ impl Sublayer {
 pub struct Layer {
     /// Its sublayers.
     pub sublayers: Vec<Sublayer>,
+    /// All sublayers read the layer's input, not each the sum before it; a sublayer without a norm of its own reads
+    /// the first one's.
+    pub parallel: bool,
 }

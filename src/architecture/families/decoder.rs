@@ -62,8 +62,6 @@ pub(super) enum Width {
     Or(u64),
     /// Always this many times the hidden size.
     Times(u64),
-    /// The field times the hidden size.
-    Ratio(&'static str, u64),
 }
 
 /// The feed-forward.
@@ -116,6 +114,8 @@ pub(super) struct Decoder {
     pub(super) width: Width,
     pub(super) experts: Option<&'static Experts>,
     pub(super) norms: Norms,
+    /// Attention and feed-forward both read the layer's input.
+    pub(super) parallel: Switch,
     pub(super) norm: Normalisation,
     pub(super) norm_bias: Switch,
     pub(super) final_norm: Option<Names>,
@@ -155,6 +155,7 @@ pub(super) const LLAMA: Decoder = Decoder {
     width: Width::Field("intermediate_size"),
     experts: None,
     norms: Norms::Before([weights::INPUT_NORM, weights::POST_ATTENTION_NORM]),
+    parallel: Switch::Never,
     norm: Normalisation::Rms,
     norm_bias: Switch::Never,
     final_norm: Some(weights::FINAL_NORM),
@@ -208,8 +209,11 @@ impl Decoder {
         };
         let sparse = self.experts.filter(|_| moe.is_some()).map(|experts| experts.sparse(fields, layers));
         let windows = self.windows(fields, layers);
-        let frame =
-            Frame { norm_bias: self.norm_bias.read(fields), dropout: dropout.read(fields, self.dropout[1]) };
+        let frame = Frame {
+            norm_bias: self.norm_bias.read(fields),
+            dropout: dropout.read(fields, self.dropout[1]),
+            parallel: self.parallel.read(fields),
+        };
         let keys = (0..layers).map(|layer| {
             let sparse = sparse.as_ref().is_some_and(|sparse| sparse.holds(layer));
             (windows.of(layer), sparse)
@@ -319,7 +323,7 @@ impl Decoder {
         if !self.extra.is_empty() {
             sublayers.push(sublayer(None, Body::Counted(self.extra.to_vec()), None));
         }
-        Layer { sublayers }
+        Layer { sublayers, parallel: frame.parallel }
     }
 
     fn windows(&self, fields: &mut Fields, layers: u64) -> Windows {
@@ -352,6 +356,7 @@ impl Decoder {
 struct Frame {
     norm_bias: bool,
     dropout: f64,
+    parallel: bool,
 }
 
 /// The window of each layer.
@@ -375,7 +380,6 @@ impl Width {
             Self::Field(key) => fields.needed(key),
             Self::Or(n) => fields.size("intermediate_size").or(times(n)),
             Self::Times(n) => times(n),
-            Self::Ratio(key, default) => times(fields.size(key).unwrap_or(default)),
         }
     }
 }

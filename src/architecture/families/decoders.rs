@@ -1,10 +1,10 @@
 //! Dense causal decoders.
 
 use super::decoder::{Decoder, HeadDim, KvHeads, LLAMA, Mlp, Norms, QkvNames, Width, Window};
-use super::{Family, Switch};
-use crate::architecture::weights::{self, AD, AKK, D, F, H, KD, Names};
-use crate::architecture::{Activation, Normalisation, Rotary, Softmax, linear, norm};
-use crate::ledger::{Dim, Symbol};
+use super::{Family, Switch, switches};
+use crate::architecture::weights::{self, A, AD, AKK, D, F, H, K, KD, Names};
+use crate::architecture::{Activation, Normalisation, Param, Rotary, Softmax, linear, norm};
+use crate::ledger::{Dim, Group, Symbol};
 
 /// Norms over each head.
 pub(super) const QK_NORM: [Names; 2] =
@@ -13,13 +13,13 @@ pub(super) const QK_NORM: [Names; 2] =
 pub(super) const FULL_QK_NORM: [Names; 2] =
     [norm!("self_attn.q_norm", Attention, [AD]), norm!("self_attn.k_norm", Attention, [KD])];
 
-const NO: Switch = Switch::Never;
-const YES: Switch = Switch::Always;
+pub(super) const NO: Switch = Switch::Never;
+pub(super) const YES: Switch = Switch::Always;
 
-const MISTRAL: Decoder =
+pub(super) const MISTRAL: Decoder =
     Decoder { qkv_bias: NO, out_bias: NO, mlp_bias: [NO; 2], window: Window::Every, ..LLAMA };
 
-const FUSED_MLP: Mlp = Mlp::GatedFused([
+pub(super) const FUSED_MLP: Mlp = Mlp::GatedFused([
     linear!("mlp.gate_up_proj", Mlp, [Dim::Scale(2, Symbol::F)], H),
     linear!("mlp.down_proj", Mlp, [H], F),
 ]);
@@ -45,7 +45,7 @@ const GEMMA2: Decoder = Decoder {
     ..GEMMA
 };
 
-const GPT2: Decoder = Decoder {
+pub(super) const GPT2: Decoder = Decoder {
     qkv: QkvNames::Split(linear!("attn.c_attn", Attention, [AKK, D], H)),
     out: linear!("attn.c_proj", Attention, [H], AD),
     qkv_bias: YES,
@@ -55,10 +55,7 @@ const GPT2: Decoder = Decoder {
     rotary: Rotary::None,
     positional_mask: true,
     softmax: Softmax::Own,
-    mlp: Mlp::Plain(
-        [linear!("mlp.c_fc", Mlp, [F], H), linear!("mlp.c_proj", Mlp, [H], F)],
-        Activation::PythonGelu,
-    ),
+    mlp: C_FC,
     mlp_bias: [YES; 2],
     width: Width::Or(4),
     norms: Norms::Before([norm!("ln_1", Norm, [H]), norm!("ln_2", Norm, [H])]),
@@ -67,6 +64,37 @@ const GPT2: Decoder = Decoder {
     final_norm: Some(norm!("ln_f", FinalNorm, [H])),
     positions: Some(("max_position_embeddings", 0)),
     dropout: [("attn_pdrop", 0.1), ("resid_pdrop", 0.1), ("embd_pdrop", 0.1)],
+    tied: Switch::On("tie_word_embeddings"),
+    ..LLAMA
+};
+
+pub(super) const UP_DOWN: Mlp = Mlp::Plain(
+    [linear!("mlp.up_proj", Mlp, [F], H), linear!("mlp.down_proj", Mlp, [H], F)],
+    Activation::Kernel,
+);
+pub(super) const C_FC: Mlp = Mlp::Plain(
+    [linear!("mlp.c_fc", Mlp, [F], H), linear!("mlp.c_proj", Mlp, [H], F)],
+    Activation::PythonGelu,
+);
+
+pub(super) const QUERY_KEY_NORM: [Names; 2] =
+    [norm!("self_attn.query_layernorm", Attention, [D]), norm!("self_attn.key_layernorm", Attention, [D])];
+
+pub(super) const GLM: Decoder =
+    Decoder { out_bias: NO, mlp: FUSED_MLP, mlp_bias: [NO; 2], head_dim: HeadDim::Field(Some(128)), ..LLAMA };
+
+pub(super) const OLMO2: Decoder = Decoder {
+    mlp_bias: [NO; 2],
+    qk_norm: Some((YES, FULL_QK_NORM)),
+    norms: Norms::After([weights::POST_ATTENTION_NORM, norm!("post_feedforward_layernorm", Norm, [H])]),
+    ..LLAMA
+};
+
+pub(super) const COHERE: Decoder = Decoder {
+    mlp_bias: [NO; 2],
+    norms: Norms::One(weights::INPUT_NORM),
+    parallel: YES,
+    norm: Normalisation::Layer,
     tied: Switch::On("tie_word_embeddings"),
     ..LLAMA
 };
@@ -127,10 +155,153 @@ pub(super) const FAMILIES: &[Family] = &[
         ("sliding_window", 4096),
     ]),
     Family::decoder("gpt2", &GPT2).alias(GPT2_NAMES).default(&[("max_position_embeddings", 1024)]),
+    Family::decoder("ministral", &MISTRAL).default(&[("num_key_value_heads", 8), ("sliding_window", 4096)]),
+    Family::decoder("granite", &LLAMA),
+    Family::decoder("smollm3", &Decoder { tied: Switch::On("tie_word_embeddings"), ..LLAMA })
+        .default(&[("num_key_value_heads", 4)]),
+    Family::decoder("glm", &GLM).default(&[("num_key_value_heads", 2)]),
+    Family::decoder(
+        "glm4",
+        &Decoder {
+            norms: Norms::Around([
+                weights::INPUT_NORM,
+                norm!("post_self_attn_layernorm", Norm, [H]),
+                weights::POST_ATTENTION_NORM,
+                norm!("post_mlp_layernorm", Norm, [H]),
+            ]),
+            ..GLM
+        },
+    )
+    .default(&[("num_key_value_heads", 2)]),
+    // Its norms have no parameters.
+    Family::decoder(
+        "olmo",
+        &Decoder { mlp_bias: [NO; 2], norms: Norms::Bare, final_norm: None, counted_only: true, ..LLAMA },
+    ),
+    Family::decoder("olmo2", &OLMO2),
+    Family::decoder("olmo3", &Decoder { window: Window::AllBut("", 4), ..OLMO2 })
+        .default(&[("sliding_window", 4096)]),
+    Family::decoder(
+        "exaone4",
+        &Decoder {
+            qkv_bias: NO,
+            out_bias: NO,
+            qk_norm: Some((YES, QK_NORM)),
+            window: Window::AllBut("", 4),
+            ..OLMO2
+        },
+    ),
+    Family::decoder(
+        "ernie4_5",
+        &Decoder {
+            qkv_bias: Switch::Field("use_bias"),
+            out_bias: Switch::Field("use_bias"),
+            mlp_bias: [Switch::Field("use_bias"); 2],
+            head_dim: HeadDim::Field(Some(128)),
+            tied: Switch::On("tie_word_embeddings"),
+            ..LLAMA
+        },
+    )
+    .default(&[("num_key_value_heads", 2)]),
+    Family::decoder(
+        "hunyuan_v1_dense",
+        &Decoder { mlp_bias: [NO; 2], qk_norm: Some((YES, QUERY_KEY_NORM)), ..LLAMA },
+    ),
+    Family::decoder(
+        "seed_oss",
+        &Decoder {
+            qkv_bias: Switch::On("attention_bias"),
+            out_bias: Switch::Field("attention_out_bias"),
+            head_dim: HeadDim::Field(Some(128)),
+            ..LLAMA
+        },
+    ),
+    // Its output projection is square, whatever the heads' width.
+    Family::decoder(
+        "helium",
+        &Decoder { out: linear!("self_attn.o_proj", Attention, [H], H), out_bias: NO, ..LLAMA },
+    ),
+    Family::decoder("arcee", &Decoder { mlp: UP_DOWN, ..LLAMA }),
+    Family::decoder(
+        "apertus",
+        &Decoder {
+            mlp: UP_DOWN,
+            mlp_bias: [NO; 2],
+            qk_norm: Some((YES, QK_NORM)),
+            norms: Norms::Before([
+                norm!("attention_layernorm", Norm, [H]),
+                norm!("feedforward_layernorm", Norm, [H]),
+            ]),
+            extra: &[
+                Param::new("mlp.act_fn.alpha_p", Group::Mlp, &[Dim::Const(1)]),
+                Param::new("mlp.act_fn.alpha_n", Group::Mlp, &[Dim::Const(1)]),
+            ],
+            ..LLAMA
+        },
+    ),
+    Family::decoder(
+        "bitnet",
+        &Decoder {
+            mlp_bias: [NO; 2],
+            extra: &[
+                Param::new("self_attn.attn_sub_norm.weight", Group::Attention, &[H]),
+                Param::new("mlp.ffn_sub_norm.weight", Group::Mlp, &[F]),
+            ],
+            ..LLAMA
+        },
+    ),
+    Family::decoder(
+        "diffllama",
+        &Decoder {
+            mlp_bias: [NO; 2],
+            extra: &[
+                Param::new("self_attn.lambda_q1", Group::Attention, &[D]),
+                Param::new("self_attn.lambda_k1", Group::Attention, &[D]),
+                Param::new("self_attn.lambda_q2", Group::Attention, &[D]),
+                Param::new("self_attn.lambda_k2", Group::Attention, &[D]),
+            ],
+            ..LLAMA
+        },
+    ),
+    // Its norm runs by operators, with 1 + weight.
+    Family::decoder(
+        "nemotron",
+        &Decoder { mlp: UP_DOWN, norm: Normalisation::Layer, norm_bias: YES, counted_only: true, ..LLAMA },
+    ),
+    Family::decoder(
+        "cohere",
+        &Decoder {
+            qk_norm: Some((
+                Switch::Field("use_qk_norm"),
+                [norm!("self_attn.q_norm", Attention, [A, D]), norm!("self_attn.k_norm", Attention, [K, D])],
+            )),
+            ..COHERE
+        },
+    ),
+    Family::decoder("cohere2", &Decoder { window: Window::AllBut("sliding_window_pattern", 4), ..COHERE })
+        .alias(&[("sliding_window_pattern", "_sliding_window_pattern")])
+        .default(&[("sliding_window", 4096)]),
+    Family::decoder(
+        "starcoder2",
+        &Decoder {
+            qkv_bias: Switch::On("use_bias"),
+            out_bias: Switch::On("use_bias"),
+            mlp: C_FC,
+            mlp_bias: [Switch::On("use_bias"); 2],
+            norm: Normalisation::Layer,
+            norm_bias: YES,
+            window: Window::Every,
+            dropout: [("attention_dropout", 0.0), ("residual_dropout", 0.0), ("embedding_dropout", 0.0)],
+            tied: Switch::On("tie_word_embeddings"),
+            ..LLAMA
+        },
+    )
+    .default(&[("num_key_value_heads", 2)]),
+    Family::switched("stablelm", switches::stablelm).default(&[("num_key_value_heads", 32)]),
 ];
 
 /// Fields as GPT-2 spells them.
-const GPT2_NAMES: &[(&str, &str)] = &[
+pub(super) const GPT2_NAMES: &[(&str, &str)] = &[
     ("hidden_size", "n_embd"),
     ("num_hidden_layers", "n_layer"),
     ("num_attention_heads", "n_head"),

@@ -124,7 +124,7 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
             ]);
             sublayers.push(sublayer(norm!("layer.1.layer_norm", Norm, [H]), mlp));
         }
-        Layer { sublayers }
+        Layer { sublayers, parallel: false }
     };
     let (kinds, order) = arrange((0..encoder_layers).map(|i| i == 0), |first| layer(first, false));
     let encoder = Stack {

@@ -139,6 +139,7 @@ impl Encoder {
                 sublayer(Body::Attention(attention), self.attention_norm),
                 sublayer(Body::PlainMlp(mlp), self.mlp_norm),
             ],
+            parallel: false,
         };
         Some(Architecture {
             model_type: String::new(),

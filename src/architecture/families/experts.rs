@@ -162,16 +162,6 @@ const GRANITE: Experts = Experts { router: linear!("block_sparse_moe.router", Ro
 const GRANITE_SHARED: Experts = Experts { shared: Shared::Width("shared_intermediate_size"), ..GRANITE };
 const OLMOE: Experts = Experts { count: "num_experts", ..MIXTRAL };
 const MINIMAX_M2: Experts = Experts { routing: Routing::Sigmoid, ..MIXTRAL };
-const DBRX: Experts = Experts {
-    router: linear!("ffn.router.layer", Router, [E], H),
-    gate_up: (
-        three("ffn.experts.mlp.w1_v1", &[E, TWO_M, H]),
-        three("ffn.experts.mlp.w1_v1_bias", &[E, TWO_M]),
-    ),
-    down: (three("ffn.experts.mlp.w2", &[E, M, H]), three("ffn.experts.mlp.w2_bias", &[E, H])),
-    ..MIXTRAL
-};
-
 const PLAIN: Decoder =
     Decoder { qkv_bias: Switch::Never, out_bias: Switch::Never, mlp_bias: [Switch::Never; 2], ..LLAMA };
 
@@ -288,13 +278,10 @@ pub(super) const FAMILIES: &[Family] = &[
     )
     .alias(&[("num_local_experts", "num_experts")])
     .default(&[("num_local_experts", 16), ("num_experts_per_tok", 2)]),
-    Family::decoder("granitemoe", &Decoder { experts: Some(&GRANITE), counted_only: true, ..LLAMA })
+    Family::decoder("granitemoe", &Decoder { experts: Some(&GRANITE), ..LLAMA })
         .alias(&[("num_local_experts", "num_experts")]),
-    Family::decoder(
-        "granitemoeshared",
-        &Decoder { experts: Some(&GRANITE_SHARED), counted_only: true, ..LLAMA },
-    )
-    .alias(&[("num_local_experts", "num_experts")]),
+    Family::decoder("granitemoeshared", &Decoder { experts: Some(&GRANITE_SHARED), ..LLAMA })
+        .alias(&[("num_local_experts", "num_experts")]),
     Family::decoder(
         "olmoe",
         &Decoder { qk_norm: Some((Switch::Always, FULL_QK_NORM)), experts: Some(&OLMOE), ..LLAMA },

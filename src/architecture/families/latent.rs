@@ -15,7 +15,6 @@ pub(super) struct Latent {
 
 const R: Dim = Dim::Sym(Symbol::R);
 const RQ: Dim = Dim::Sym(Symbol::Rq);
-const DV: Dim = Dim::Sym(Symbol::Dv);
 /// `dn + dr`: a query or key.
 const QK: Dim = Dim::Lin(Symbol::Dn, 1, Symbol::Dr);
 

@@ -10,6 +10,8 @@ mod encoder_decoders;
 mod encoders;
 mod experts;
 mod latent;
+mod older;
+mod switches;
 mod vision;
 
 use super::Architecture;
@@ -65,8 +67,6 @@ enum Switch {
     Field(&'static str),
     /// The field decides; on when absent.
     On(&'static str),
-    /// On unless the field is.
-    Unless(&'static str),
 }
 
 impl Switch {
@@ -76,7 +76,6 @@ impl Switch {
             Self::Always => true,
             Self::Field(key) => fields.flag(key, false),
             Self::On(key) => fields.flag(key, true),
-            Self::Unless(key) => !fields.flag(key, false),
         }
     }
 }
@@ -123,6 +122,7 @@ impl Family {
 pub fn supported() -> impl Iterator<Item = &'static Family> {
     const ALL: &[&[Family]] = &[
         decoders::FAMILIES,
+        older::FAMILIES,
         experts::FAMILIES,
         encoders::FAMILIES,
         encoder_decoders::FAMILIES,

@@ -103,6 +103,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
             sublayer(norm!("layernorm_before", Norm, [H]), Body::Attention(attention)),
             sublayer(norm!("layernorm_after", Norm, [H]), Body::PlainMlp(mlp)),
         ],
+        parallel: false,
     };
     Some(Architecture {
         model_type: String::new(),
