@@ -5,7 +5,7 @@ use std::time::Duration;
 use leptos::prelude::*;
 
 use super::el::{View, all, el, follow, part, words};
-use super::{State, quick};
+use super::{State, embed, quick};
 use crate::config::View as Shown;
 use crate::estimate::Verdict;
 use crate::report::headline;
@@ -28,7 +28,9 @@ pub(super) fn view(state: State) -> View {
     let shown = part(move || {
         let said = say(state);
         let old = said.last_good.then(|| el("p").attr("class", "stale").text(state.say(text::STALE)).into());
-        let answer = el("h2").text(&said.answer).into();
+        // In a frame there is no other heading above it.
+        let level = if embed::wanted(state) { "h1" } else { "h2" };
+        let answer = el(level).text(&said.answer).into();
         let within = all([answer, el("p").text(&said.more).into(), old.into()]);
         el("div").attr("class", said.class).child(within).into()
     });
