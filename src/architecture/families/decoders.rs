@@ -80,8 +80,14 @@ pub(super) const C_FC: Mlp = Mlp::Plain(
 pub(super) const QUERY_KEY_NORM: [Names; 2] =
     [norm!("self_attn.query_layernorm", Attention, [D]), norm!("self_attn.key_layernorm", Attention, [D])];
 
-pub(super) const GLM: Decoder =
-    Decoder { out_bias: NO, mlp: FUSED_MLP, mlp_bias: [NO; 2], head_dim: HeadDim::Field(Some(128)), ..LLAMA };
+pub(super) const GLM: Decoder = Decoder {
+    qkv_bias: Switch::On("attention_bias"),
+    out_bias: NO,
+    mlp: FUSED_MLP,
+    mlp_bias: [NO; 2],
+    head_dim: HeadDim::Field(Some(128)),
+    ..LLAMA
+};
 
 pub(super) const OLMO2: Decoder = Decoder {
     mlp_bias: [NO; 2],
