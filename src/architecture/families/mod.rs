@@ -4,13 +4,16 @@
 //! (`src/transformers/models/<type>/`), checked against parameter counts of built models.
 
 mod compose;
+mod counted;
 mod decoder;
 mod decoders;
 mod encoder_decoders;
 mod encoders;
 mod experts;
+mod hybrid;
 mod latent;
 mod older;
+mod state_space;
 mod switches;
 mod vision;
 
@@ -127,6 +130,8 @@ pub fn supported() -> impl Iterator<Item = &'static Family> {
         encoders::FAMILIES,
         encoder_decoders::FAMILIES,
         vision::FAMILIES,
+        state_space::FAMILIES,
+        hybrid::FAMILIES,
     ];
     ALL.iter().copied().flatten()
 }
