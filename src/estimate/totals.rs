@@ -26,7 +26,7 @@ pub(super) fn workspaces(card: Option<&Gpu>) -> Entry {
         part: "",
         block: Block::Overhead,
         group: Group::Other,
-        shape: Shape::new(&[Dim::Const(each)]),
+        shape: Shape::new(&[Dim::of(each)]),
         dtype: Dtype::Byte,
         count: 2,
         bytes: 2 * each,

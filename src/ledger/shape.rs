@@ -111,35 +111,40 @@ impl Symbols {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dim {
     /// A number.
-    Const(u64),
+    Const(u32),
     /// `h`
     Sym(Symbol),
     /// `a·d`
     Mul(Symbol, Symbol),
     /// `2·h`
-    Scale(u64, Symbol),
+    Scale(u32, Symbol),
     /// `s + 1`
-    Plus(Symbol, u64),
+    Plus(Symbol, u32),
     /// `a + 2·k`
-    Lin(Symbol, u64, Symbol),
+    Lin(Symbol, u32, Symbol),
     /// `s` rounded up to a multiple.
-    RoundUp(Symbol, u64),
+    RoundUp(Symbol, u32),
     /// `d / 2`
-    Over(Symbol, u64),
+    Over(Symbol, u32),
 }
 
 impl Dim {
+    /// A number, however large (2³² − 1 at most: no axis comes near).
+    pub fn of(number: u64) -> Self {
+        Self::Const(u32::try_from(number).unwrap_or(u32::MAX))
+    }
+
     /// The number of elements along this axis.
     pub const fn value(self, n: &Symbols) -> u64 {
         match self {
-            Self::Const(value) => value,
+            Self::Const(value) => value as u64,
             Self::Sym(a) => n.get(a),
             Self::Mul(a, b) => n.get(a).saturating_mul(n.get(b)),
-            Self::Scale(by, a) => by.saturating_mul(n.get(a)),
-            Self::Plus(a, more) => n.get(a).saturating_add(more),
-            Self::Lin(a, by, b) => n.get(a).saturating_add(by.saturating_mul(n.get(b))),
-            Self::RoundUp(a, to) => n.get(a).div_ceil(to).saturating_mul(to),
-            Self::Over(a, by) => n.get(a) / by,
+            Self::Scale(by, a) => (by as u64).saturating_mul(n.get(a)),
+            Self::Plus(a, more) => n.get(a).saturating_add(more as u64),
+            Self::Lin(a, by, b) => n.get(a).saturating_add((by as u64).saturating_mul(n.get(b))),
+            Self::RoundUp(a, to) => n.get(a).div_ceil(to as u64).saturating_mul(to as u64),
+            Self::Over(a, by) => n.get(a) / by as u64,
         }
     }
 }
@@ -204,7 +209,7 @@ impl Dtype {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     dims: [Dim; 5],
-    rank: usize,
+    rank: u8,
 }
 
 impl Shape {
@@ -220,14 +225,16 @@ impl Shape {
             dims[i] = axes[i];
             i += 1;
         }
-        Self { dims, rank: axes.len() }
+        #[expect(clippy::cast_possible_truncation, reason = "five at most")]
+        let rank = axes.len() as u8;
+        Self { dims, rank }
     }
 
     /// The same shape with another last axis.
     #[must_use]
     pub const fn with_last(mut self, last: Dim) -> Self {
         if self.rank > 0 {
-            self.dims[self.rank - 1] = last;
+            self.dims[self.rank as usize - 1] = last;
         }
         self
     }
@@ -236,21 +243,21 @@ impl Shape {
     #[must_use]
     pub const fn with_heads(mut self, heads: Dim) -> Self {
         if self.rank > 1 {
-            self.dims[self.rank - 2] = heads;
+            self.dims[self.rank as usize - 2] = heads;
         }
         self
     }
 
     /// The axes.
     pub fn dims(&self) -> &[Dim] {
-        &self.dims[..self.rank]
+        &self.dims[..self.rank as usize]
     }
 
     /// Number of elements.
     pub const fn elements(&self, symbols: &Symbols) -> u64 {
         let mut product = 1_u64;
         let mut i = 0;
-        while i < self.rank {
+        while i < self.rank as usize {
             product = product.saturating_mul(self.dims[i].value(symbols));
             i += 1;
         }

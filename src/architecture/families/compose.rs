@@ -74,7 +74,7 @@ pub(super) fn arrange<K: PartialEq + Copy>(
 /// What the class named in the file puts after a causal decoder.
 pub(super) fn causal_head(fields: &mut Fields, bias: bool) -> Head {
     let class = fields.class();
-    let labels = Dim::Const(fields.labels().unwrap_or(2));
+    let labels = Dim::of(fields.labels().unwrap_or(2));
     let score = |group| Param::new("score.weight", group, &[labels, weights::H]);
     Head::plain(if class.ends_with("ForSequenceClassification") {
         Output::Classes(Linear { weight: score(Group::LmHead), bias: None })

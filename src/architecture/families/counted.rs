@@ -36,7 +36,7 @@ impl Tensors {
     pub(super) fn tensor(&mut self, path: &'static str, axes: &[u64]) -> &mut Self {
         let mut dims = [Dim::Const(1); 5];
         for (dim, axis) in dims.iter_mut().zip(axes) {
-            *dim = Dim::Const(*axis);
+            *dim = Dim::of(*axis);
         }
         self.list.push(Param::new(path, self.group, &dims[..axes.len().min(5)]));
         self

@@ -232,7 +232,7 @@ impl Decoder {
         let mut embedding = Embedding { tables: vec![weights::EMBED], ..Embedding::default() };
         if let Some((key, more)) = self.positions {
             let rows = fields.needed(key)?.saturating_add(more);
-            embedding.tables.push(weights::positions(Dim::Const(rows)));
+            embedding.tables.push(weights::positions(Dim::of(rows)));
         }
         embedding.norm = self.embedding_norm.map(|names| Norm::new(self.norm, names, frame.norm_bias));
         embedding.dropout = dropout.read(fields, self.dropout[2]);

@@ -61,7 +61,7 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         (Symbol::D, fields.needed("head_dim")?),
         (Symbol::V, vocab?),
     ]);
-    let buckets = Dim::Const(fields.needed("relative_attention_num_buckets")?);
+    let buckets = Dim::of(fields.needed("relative_attention_num_buckets")?);
     let table = Param::new(
         "layer.0.SelfAttention.relative_attention_bias.weight",
         Group::Attention,

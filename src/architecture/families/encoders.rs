@@ -94,13 +94,9 @@ impl Encoder {
         ]);
         let [at_attention, at_sum] = self.dropout.map(|key| dropout.read(fields, (key, 0.1)));
         let types = if self.types { fields.count("type_vocab_size") } else { 0 };
-        let mut tables = vec![weights::EMBED, weights::positions(Dim::Const(rows))];
+        let mut tables = vec![weights::EMBED, weights::positions(Dim::of(rows))];
         if types > 0 {
-            tables.push(Param::new(
-                "token_type_embeddings.weight",
-                Group::Embedding,
-                &[Dim::Const(types), H],
-            ));
+            tables.push(Param::new("token_type_embeddings.weight", Group::Embedding, &[Dim::of(types), H]));
         }
         let norm = |names| Norm::new(Normalisation::Layer, names, true);
         let embedding = Embedding {
@@ -159,7 +155,7 @@ impl Encoder {
 
     fn head(&self, fields: &mut Fields) -> Head {
         let class = fields.class();
-        let labels = Dim::Const(fields.labels().unwrap_or(2));
+        let labels = Dim::of(fields.labels().unwrap_or(2));
         let classifier = Output::Classes(Linear::new(
             (
                 Param::new("classifier.weight", Group::LmHead, &[labels, H]),

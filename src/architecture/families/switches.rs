@@ -99,7 +99,7 @@ pub(super) fn opt(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture
     let mut model = decoder.compose(fields, dropout)?;
     let hidden = model.size(Symbol::H);
     if let Some(width) = fields.size("word_embed_proj_dim").filter(|width| *width != hidden) {
-        let width = Dim::Const(width);
+        let width = Dim::of(width);
         let (inward, _) = linear!("project_in", Embedding, [H], width);
         let (outward, _) = linear!("project_out", LmHead, [width], H);
         model.embedding.tables[0] = Param::new("embed_tokens.weight", Group::Embedding, &[V, width]);

@@ -48,7 +48,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
     let heads = fields.needed("num_attention_heads");
     let [channels, image, patch] = ["num_channels", "image_size", "patch_size"].map(|key| fields.needed(key));
     let (hidden, ffn, layers, heads) = (hidden?, ffn?, layers?, heads?);
-    let (channels, image, patch) = (Dim::Const(channels?), image?, patch?);
+    let (channels, image, patch) = (Dim::of(channels?), image?, patch?);
     let head_dim = head_dim(fields, "num_attention_heads", hidden, heads)?;
     let symbols = symbols([
         (Symbol::H, hidden),
@@ -59,7 +59,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
     ]);
     let one = Dim::Const(1);
     let patches = (image / patch).saturating_mul(image / patch);
-    let side = Dim::Const(patch);
+    let side = Dim::of(patch);
     let embedded = |path, axes: &[Dim]| Param::new(path, Group::Embedding, axes);
     let mut other = vec![
         embedded("embeddings.patch_embeddings.projection.weight", &[H, channels, side, side]),
@@ -70,7 +70,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
         other.push(embedded("embeddings.distillation_token", &[one, one, H]));
     }
     let positions =
-        embedded("embeddings.position_embeddings", &[one, Dim::Const(patches.saturating_add(tokens)), H]);
+        embedded("embeddings.position_embeddings", &[one, Dim::of(patches.saturating_add(tokens)), H]);
     let at_sum = dropout.read(fields, ("hidden_dropout_prob", 0.0));
     let norm = |names| Norm::new(Normalisation::Layer, names, true);
     let sublayer = |before, body| Sublayer {
@@ -130,9 +130,9 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
 /// What the class named in the file puts after the last norm.
 fn head(fields: &mut Fields) -> Head {
     let class = fields.class();
-    let labels = Dim::Const(labels(fields));
+    let labels = Dim::of(labels(fields));
     if class.ends_with("Model") {
-        let width = fields.size("pooler_output_size").map_or(H, Dim::Const);
+        let width = fields.size("pooler_output_size").map_or(H, Dim::of);
         let (weight, bias) = linear!("pooler.dense", Other, [width], H);
         let other = vec![weight, bias];
         return Head { transform: None, output: Output::None, other };
