@@ -103,6 +103,20 @@ impl<'j> Fields<'j> {
         size
     }
 
+    /// A size where anything else (-1, null) stands for none.
+    pub(super) fn positive(&self, key: &str) -> Option<u64> {
+        number(self.get(key)?).filter(|n| (1..=LARGEST).contains(n))
+    }
+
+    /// Words in one text or in a list of texts.
+    pub(super) fn listed(&self, key: &str) -> String {
+        match self.get(key) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(_)) => self.words(key).unwrap_or_default().join("|"),
+            _ => String::new(),
+        }
+    }
+
     /// A list of sizes, e.g. one for each stage.
     pub(super) fn sizes(&mut self, key: &'static str) -> Option<Vec<u64>> {
         let list = self.get(key).and_then(Value::as_array);

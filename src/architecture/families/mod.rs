@@ -13,8 +13,10 @@ mod experts;
 mod hybrid;
 mod latent;
 mod older;
+mod seq2seq;
 mod state_space;
 mod switches;
+mod text_encoders;
 mod vision;
 
 use super::Architecture;
@@ -130,6 +132,8 @@ pub fn supported() -> impl Iterator<Item = &'static Family> {
         encoders::FAMILIES,
         encoder_decoders::FAMILIES,
         vision::FAMILIES,
+        text_encoders::FAMILIES,
+        seq2seq::FAMILIES,
         state_space::FAMILIES,
         hybrid::FAMILIES,
     ];
