@@ -130,7 +130,7 @@ impl Frame {
 /// Scores over the vocabulary.
 fn scores(width: u64, bias: bool) -> Output {
     Output::Tokens(Linear {
-        weight: Param::new("decoder.weight", Group::LmHead, &[V, Dim::Const(width)]),
+        weight: Param::new("decoder.weight", Group::LmHead, &[V, Dim::of(width)]),
         bias: bias.then_some(Param::new("decoder.bias", Group::LmHead, &[V])),
     })
 }
