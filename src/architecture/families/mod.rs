@@ -11,6 +11,7 @@ mod encoder_decoders;
 mod encoders;
 mod experts;
 mod hybrid;
+mod images;
 mod latent;
 mod older;
 mod seq2seq;
@@ -134,6 +135,7 @@ pub fn supported() -> impl Iterator<Item = &'static Family> {
         vision::FAMILIES,
         text_encoders::FAMILIES,
         seq2seq::FAMILIES,
+        images::FAMILIES,
         state_space::FAMILIES,
         hybrid::FAMILIES,
     ];

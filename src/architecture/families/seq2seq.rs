@@ -1,8 +1,8 @@
 //! Encoder–decoders beside T5: BART and its kin, speech, mixtures of experts: counted.
 
+use super::Family;
 use super::compose::{arrange, layers, symbols};
 use super::counted::{Tensors, model, paths};
-use super::Family;
 use crate::architecture::fields::Fields;
 use crate::architecture::{Architecture, Head, Layer, Linear, Output, weights};
 use crate::ledger::{Group, Symbol, Symbols};

@@ -11,7 +11,7 @@ use crate::architecture::{
 use crate::ledger::{Dim, Group, Symbol};
 
 /// Classes of ImageNet-1k, for which nearly all classifiers of images are published.
-const IMAGENET: u64 = 1000;
+pub(super) const IMAGENET: u64 = 1000;
 
 const QKV: [Names; 3] = [
     linear!("attention.q_proj", Attention, [AD], H),
