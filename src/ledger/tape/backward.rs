@@ -13,6 +13,9 @@ impl Tape<'_> {
     /// on (when it needs one).
     pub(crate) fn run_backward(&mut self, output: Var, input: Option<Var>, gradients: Gradients) {
         self.in_backward = true;
+        if let Some(last) = self.nodes.last() {
+            self.module = self.places[last.place].module;
+        }
         self.place("gradient");
         let first = self.gradient_of(output);
         if self.storages[first].shape == SCALAR {
