@@ -52,7 +52,7 @@ fn every_traced_run_by_group() {
 }
 
 /// Supported cases of the data, at least.
-const SUPPORTED: usize = 443;
+const SUPPORTED: usize = 465;
 
 #[test]
 fn every_built_model_total_and_active() {
@@ -73,4 +73,56 @@ fn every_built_model_total_and_active() {
     }
     assert!(misses.is_empty(), "{} misses of {cases}\n{}", misses.len(), misses.join("\n"));
     assert!(cases >= SUPPORTED, "{cases} cases are supported");
+}
+
+/// One case of each type with each of its fields replaced: there is an answer or a problem that names a field, never a
+/// panic.
+#[test]
+fn every_field_may_hold_anything() {
+    let strange = [
+        serde_json::json!(null),
+        serde_json::json!(0),
+        serde_json::json!(-1),
+        serde_json::json!(1),
+        serde_json::json!(7.5),
+        serde_json::json!(16_777_216),
+        serde_json::json!(1e30),
+        serde_json::json!("many"),
+        serde_json::json!([]),
+        serde_json::json!([0, -1, "x", {}]),
+        serde_json::json!({"hidden_size": []}),
+        serde_json::json!(true),
+    ];
+    let mut seen = Vec::new();
+    for line in include_str!("data/parameters.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).expect("a case is JSON");
+        let given = case["config"].as_object().expect("a model");
+        if seen.contains(&given["model_type"]) {
+            continue;
+        }
+        seen.push(given["model_type"].clone());
+        for key in given.keys() {
+            for value in strange.iter().map(Some).chain([None]) {
+                let mut architecture = given.clone();
+                match value {
+                    Some(value) => drop(architecture.insert(key.clone(), value.clone())),
+                    None => drop(architecture.shift_remove(key)),
+                }
+                if let Err(problems) = estimate(&Config { architecture, ..Config::default() }) {
+                    assert!(problems.iter().all(|problem| !problem.key.is_empty()), "{} {key}", case["id"]);
+                }
+            }
+        }
+    }
+    assert!(seen.len() > 100);
+}
+
+#[test]
+fn an_unknown_type_is_told_the_nearest_known() {
+    let architecture = serde_json::json!({"model_type": "qwen33", "hidden_size": 64});
+    let architecture = architecture.as_object().expect("an object").clone();
+    let problems =
+        estimate(&Config { architecture, ..Config::default() }).expect_err("there is no such type");
+    let message = problems[0].message(trainmem::text::Lang::En);
+    assert!(message.contains("qwen33") && message.contains("qwen3"), "{message}");
 }

@@ -3,7 +3,7 @@
 use super::compose::{arrange, layers, symbols, tokens};
 use super::{Dropout, Family};
 use crate::architecture::fields::Fields;
-use crate::architecture::weights::{self, AD, F, H, Names};
+use crate::architecture::weights::{self, AD, E, F, H, Names};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, GateUp, GatedMlp, Head, Layer, Linear, Norm,
     Normalisation, Output, Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Stack, Sublayer, linear, norm,
@@ -24,6 +24,14 @@ pub(super) const FAMILIES: &[Family] = &[
     Family::own("t5", |fields, dropout| t5(fields, dropout, false, false)).alias(T5_NAMES).default(T5_SIZES),
     Family::own("mt5", |fields, dropout| t5(fields, dropout, true, false)).alias(T5_NAMES).default(T5_SIZES),
     Family::own("umt5", |fields, dropout| t5(fields, dropout, true, true)).alias(T5_NAMES).default(T5_SIZES),
+    Family::own("longt5", longt5).alias(T5_NAMES).default(T5_SIZES),
+    Family::own("switch_transformers", switch).alias(T5_NAMES).default(&[
+        ("head_dim", 64),
+        ("relative_attention_num_buckets", 32),
+        ("num_experts", 8),
+        ("num_sparse_encoder_layers", 3),
+        ("num_sparse_decoder_layers", 3),
+    ]),
 ];
 
 const T5_SIZES: &[(&str, u64)] = &[("d_kv", 64), ("head_dim", 64), ("relative_attention_num_buckets", 32)];
@@ -40,6 +48,66 @@ const CROSS: [Names; 4] = [
     linear!("layer.1.EncDecAttention.v", CrossAttention, [AD], H),
     linear!("layer.1.EncDecAttention.o", CrossAttention, [H], AD),
 ];
+
+/// With global tokens in the encoder: a norm in every layer, a table in the first.
+fn longt5(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
+    let mut model = t5(fields, dropout, false, false)?;
+    model.counted_only = true;
+    let global = fields.text("encoder_attention_type") == Some("transient-global");
+    let buckets = Dim::of(fields.needed("relative_attention_num_buckets")?);
+    let (norm, _) = norm!("layer.0.TransientGlobalSelfAttention.global_input_layer_norm", Attention, [H]);
+    let table = Param::new(
+        "layer.0.TransientGlobalSelfAttention.global_relative_attention_bias.weight",
+        Group::Attention,
+        &[buckets, weights::A],
+    );
+    let kinds = model.encoder.iter_mut().flat_map(|encoder| &mut encoder.kinds);
+    for (index, kind) in kinds.enumerate().filter(|_| global) {
+        let params = if index == 0 { vec![norm, table] } else { vec![norm] };
+        let body = Body::Counted(params);
+        kind.sublayers.push(Sublayer { before: None, body, after: None, on_sum: None, dropout: 0.0 });
+    }
+    Some(model)
+}
+
+/// Experts in each n-th layer, one of which serves a token.
+fn switch(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
+    let mut model = t5(fields, dropout, false, false)?;
+    model.counted_only = true;
+    model.symbols.set(Symbol::E, fields.needed("num_experts")?);
+    model.symbols.set(Symbol::Top, 1);
+    let (classifier, bias) = linear!("mlp.router.classifier", Router, [E], H);
+    let mut experts = vec![
+        classifier,
+        Param::new("mlp.experts.wi.weight", Group::Experts, &[E, F, H]),
+        Param::new("mlp.experts.wo.weight", Group::Experts, &[E, H, F]),
+    ];
+    if fields.flag("router_bias", false) {
+        experts.push(bias);
+    }
+    let mut step = |step: &str, sparse: &str, layers: usize| {
+        let layers = layers as u64;
+        let sparse = fields.count(sparse);
+        fields.size(step).unwrap_or(layers.checked_div(sparse).unwrap_or(layers))
+    };
+    let place = |kinds: &mut Vec<Layer>, order: &mut Vec<u8>, step: u64| {
+        let keys = (0..order.len() as u64).map(|layer| (layer == 0, step == 1 || layer % step == 1));
+        (*kinds, *order) = arrange(keys, |(first, sparse)| {
+            let mut layer = kinds[usize::from(!first).min(kinds.len() - 1)].clone();
+            if let Some(last) = layer.sublayers.last_mut().filter(|_| sparse) {
+                last.body = Body::Counted(experts.clone());
+            }
+            layer
+        });
+    };
+    if let Some(encoder) = &mut model.encoder {
+        let each = step("encoder_sparse_step", "num_sparse_encoder_layers", encoder.order.len());
+        place(&mut encoder.kinds, &mut encoder.order, each.max(1));
+    }
+    let each = step("decoder_sparse_step", "num_sparse_decoder_layers", model.order.len());
+    place(&mut model.kinds, &mut model.order, each.max(1));
+    Some(model)
+}
 
 /// T5: RMS norms, no biases, relative positions in the first layer of each stack (or, UMT5, in every).
 fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> Option<Architecture> {

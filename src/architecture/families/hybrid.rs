@@ -60,24 +60,34 @@ pub(super) const FAMILIES: &[Family] = &[
 ];
 
 /// Sizes that all hybrids have.
-struct Frame {
-    hidden: u64,
-    ffn: u64,
-    layers: u64,
-    heads: u64,
-    kv: u64,
-    head_dim: u64,
-    symbols: Symbols,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) hidden: u64,
+    pub(super) ffn: u64,
+    pub(super) layers: u64,
+    pub(super) heads: u64,
+    pub(super) kv: u64,
+    pub(super) head_dim: u64,
+    pub(super) symbols: Symbols,
 }
 
 impl Frame {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let hidden = fields.needed("hidden_size");
-        let ffn = fields.needed("intermediate_size");
+    pub(super) fn read(fields: &mut Fields) -> Option<Self> {
+        Self::with_width(fields, None)
+    }
+
+    /// With a feed-forward as wide as said, not as in the file.
+    pub(super) fn with_width(fields: &mut Fields, ffn: Option<u64>) -> Option<Self> {
         let layers = layers(fields, "num_hidden_layers");
+        let ffn = ffn.or_else(|| fields.needed("intermediate_size"));
+        Self::with_layers(fields, layers?, ffn?)
+    }
+
+    pub(super) fn with_layers(fields: &mut Fields, layers: u64, ffn: u64) -> Option<Self> {
+        let hidden = fields.needed("hidden_size");
         let heads = fields.needed("num_attention_heads");
         let vocab = fields.needed("vocab_size");
-        let (hidden, ffn, layers, heads) = (hidden?, ffn?, layers?, heads?);
+        let (hidden, heads, vocab) = (hidden?, heads?, vocab?);
         let kv = fields.size("num_key_value_heads").unwrap_or(heads);
         let head_dim = fields.size("head_dim").unwrap_or(hidden / heads);
         let symbols = symbols([
@@ -86,13 +96,13 @@ impl Frame {
             (Symbol::A, heads),
             (Symbol::K, kv),
             (Symbol::D, head_dim),
-            (Symbol::V, vocab?),
+            (Symbol::V, vocab),
         ]);
         Some(Self { hidden, ffn, layers, heads, kv, head_dim, symbols })
     }
 
     /// `query` is how many times the heads' width queries are projected to (2 with an output gate).
-    fn attention(&self, t: &mut Tensors, query: u64, bias: bool) {
+    pub(super) fn attention(&self, t: &mut Tensors, query: u64, bias: bool) {
         let (h, wide) = (self.hidden, self.heads * self.head_dim);
         t.group(Group::Attention)
             .linear(paths!("self_attn.q_proj"), query * wide, h, bias)
@@ -101,7 +111,7 @@ impl Frame {
             .linear(paths!("self_attn.o_proj"), h, wide, bias);
     }
 
-    fn qk_norm(&self, t: &mut Tensors) {
+    pub(super) fn qk_norm(&self, t: &mut Tensors) {
         t.group(Group::Attention).norm(paths!("self_attn.q_norm"), self.head_dim, false).norm(
             paths!("self_attn.k_norm"),
             self.head_dim,
@@ -109,14 +119,14 @@ impl Frame {
         );
     }
 
-    fn mlp(&self, t: &mut Tensors, ffn: u64, bias: bool) {
+    pub(super) fn mlp(&self, t: &mut Tensors, ffn: u64, bias: bool) {
         t.group(Group::Mlp)
             .linear(paths!("mlp.gate_proj"), ffn, self.hidden, bias)
             .linear(paths!("mlp.up_proj"), ffn, self.hidden, bias)
             .linear(paths!("mlp.down_proj"), self.hidden, ffn, bias);
     }
 
-    fn shared(&self, t: &mut Tensors, ffn: u64) {
+    pub(super) fn shared(&self, t: &mut Tensors, ffn: u64) {
         if ffn > 0 {
             t.group(Group::SharedExperts)
                 .linear(paths!("shared_mlp.input_linear"), 2 * ffn, self.hidden, false)
@@ -125,7 +135,7 @@ impl Frame {
     }
 
     /// Reads the experts' numbers; 0 of them is none.
-    fn experts(&mut self, fields: &mut Fields, count: &'static str, width: u64) -> (u64, u64) {
+    pub(super) fn experts(&mut self, fields: &mut Fields, count: &'static str, width: u64) -> (u64, u64) {
         let count = fields.count(count);
         let top = fields.count("num_experts_per_tok");
         for (symbol, size) in [(Symbol::E, count), (Symbol::Top, top.min(count)), (Symbol::M, width)] {
@@ -134,7 +144,7 @@ impl Frame {
         (count, width)
     }
 
-    fn moe(&self, t: &mut Tensors, (count, width): (u64, u64)) {
+    pub(super) fn moe(&self, t: &mut Tensors, (count, width): (u64, u64)) {
         if count > 0 {
             t.group(Group::Router).linear(paths!("mlp.gate"), count, self.hidden, false);
             t.group(Group::Experts)
@@ -143,7 +153,7 @@ impl Frame {
         }
     }
 
-    fn norms(&self, t: &mut Tensors) {
+    pub(super) fn norms(&self, t: &mut Tensors) {
         t.group(Group::Norm).norm(paths!("input_layernorm"), self.hidden, false).norm(
             paths!("post_attention_layernorm"),
             self.hidden,
@@ -151,7 +161,7 @@ impl Frame {
         );
     }
 
-    fn mamba2(&self, fields: &mut Fields, inner: Option<u64>, norm: bool) -> Option<Mamba2> {
+    pub(super) fn mamba2(&self, fields: &mut Fields, inner: Option<u64>, norm: bool) -> Option<Mamba2> {
         let expanded = fields.needed("mamba_expand")?.saturating_mul(self.hidden);
         Some(Mamba2 {
             hidden: self.hidden,
@@ -167,7 +177,7 @@ impl Frame {
     }
 
     /// The layers between token embedding, last norm and head.
-    fn model<K: PartialEq + Copy>(
+    pub(super) fn model<K: PartialEq + Copy>(
         &self,
         fields: &mut Fields,
         kinds: Vec<K>,

@@ -9,6 +9,7 @@ mod decoder;
 mod decoders;
 mod encoder_decoders;
 mod encoders;
+mod exotic;
 mod experts;
 mod hybrid;
 mod images;
@@ -138,6 +139,7 @@ pub fn supported() -> impl Iterator<Item = &'static Family> {
         images::FAMILIES,
         state_space::FAMILIES,
         hybrid::FAMILIES,
+        exotic::FAMILIES,
     ];
     ALL.iter().copied().flatten()
 }
