@@ -31,8 +31,8 @@ impl<'j> Fields<'j> {
     fn get(&self, key: &str) -> Option<&'j Value> {
         let value = match self.json.get(key) {
             None => {
-                let aliases = self.aliases.iter().filter(|(canonical, _)| *canonical == key);
-                aliases.filter_map(|(_, alias)| self.json.get(*alias)).next()
+                let mut aliases = self.aliases.iter().filter(|(canonical, _)| *canonical == key);
+                aliases.find_map(|(_, alias)| self.json.get(*alias))
             }
             found => found,
         };

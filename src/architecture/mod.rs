@@ -22,6 +22,7 @@ use fields::Fields;
 use serde_json::{Map, Value};
 
 /// A model: sizes, and the order of its layers.
+#[expect(clippy::struct_excessive_bools, reason = "a description: each is a fact of its own")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
     /// `model_type` of `config.json`.

@@ -12,7 +12,8 @@ macro_rules! paths {
 }
 pub(super) use paths;
 
-type Paths = (&'static str, &'static str);
+/// Paths of a weight and its bias.
+pub(super) type Paths = (&'static str, &'static str);
 
 /// A list of parameters that grows.
 #[derive(Debug)]

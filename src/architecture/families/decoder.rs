@@ -1,8 +1,8 @@
 //! Causal decoders: one description, of which each type fills the places.
 
 use super::compose::{activation, arrange, causal_head, head_dim, layers, symbols};
-use super::experts::Experts;
 use super::latent::{self, Latent};
+use super::moe::Experts;
 use super::{Dropout, Switch};
 use crate::architecture::fields::Fields;
 use crate::architecture::weights::{self, Names};
@@ -14,6 +14,7 @@ use crate::ledger::{Dim, Symbol};
 use crate::text::architecture as words;
 
 /// Projections to queries, keys and values.
+#[expect(clippy::large_enum_variant, reason = "rows of tables, never moved about")]
 #[derive(Clone, Copy, Debug)]
 pub(super) enum QkvNames {
     Separate([Names; 3]),
@@ -73,6 +74,7 @@ pub(super) enum Mlp {
 }
 
 /// Where the norms of a layer are.
+#[expect(clippy::large_enum_variant, reason = "rows of tables, never moved about")]
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Norms {
     /// Before attention, before the feed-forward.
@@ -88,6 +90,7 @@ pub(super) enum Norms {
 }
 
 /// A causal decoder.
+#[expect(clippy::struct_excessive_bools, reason = "a description: each is a fact of its own")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decoder {
     pub(super) qkv: QkvNames,
@@ -388,9 +391,8 @@ impl KvHeads {
     fn read(self, fields: &mut Fields, heads: u64) -> u64 {
         match self {
             Self::Field => fields.size("num_key_value_heads").unwrap_or(heads),
-            Self::All => heads,
             Self::OneIf(switch) if switch.read(fields) => 1,
-            Self::OneIf(_) => heads,
+            Self::All | Self::OneIf(_) => heads,
         }
     }
 }

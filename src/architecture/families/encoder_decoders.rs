@@ -110,6 +110,7 @@ fn switch(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
 }
 
 /// T5: RMS norms, no biases, relative positions in the first layer of each stack (or, UMT5, in every).
+#[expect(clippy::too_many_lines, reason = "one description, read from top to bottom")]
 fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> Option<Architecture> {
     let hidden = fields.needed("hidden_size");
     let ffn = fields.needed("intermediate_size");

@@ -1,8 +1,8 @@
 //! Decoders with parts of their own: counted.
 
 use super::Family;
-use super::counted::{Tensors, kinds, paths};
-use super::hybrid::Frame;
+use super::counted::{Paths, Tensors, kinds, paths};
+use super::frame::Frame;
 use super::state_space::Mamba2;
 use crate::architecture::Architecture;
 use crate::architecture::fields::Fields;
@@ -118,10 +118,10 @@ fn gemma4(fields: &mut Fields) -> Option<Architecture> {
     let per_layer = fields.count("hidden_size_per_layer_input");
     let vocab = fields.needed("vocab_size_per_layer_input")?;
     let list = kinds(fields, frame.layers);
-    let last = frame.layers - 1;
+    let end = frame.layers - 1;
     // The last layer sees everything, whatever the list says.
     let full = |layer: u64| {
-        layer == last
+        layer == end
             || match &list {
                 Some(list) => usize::try_from(layer).is_ok_and(|layer| list[layer] == "full_attention"),
                 None => (layer + 1).is_multiple_of(6),
@@ -159,19 +159,19 @@ fn gemma4(fields: &mut Fields) -> Option<Architecture> {
 }
 
 /// Adapters on queries, keys and values: down to the rank, and up again.
-const ADAPTERS: [((&str, &str), (&str, &str)); 3] = [
-    (
+const ADAPTERS: [[Paths; 2]; 3] = [
+    [
         paths!("shared_transformer.self_attn.linear_q_adapter_list.0"),
         paths!("shared_transformer.self_attn.linear_q_adapter_list.1"),
-    ),
-    (
+    ],
+    [
         paths!("shared_transformer.self_attn.linear_k_adapter_list.0"),
         paths!("shared_transformer.self_attn.linear_k_adapter_list.1"),
-    ),
-    (
+    ],
+    [
         paths!("shared_transformer.self_attn.linear_v_adapter_list.0"),
         paths!("shared_transformer.self_attn.linear_v_adapter_list.1"),
-    ),
+    ],
 ];
 
 /// Mamba-2 layers, some of which pass through transformer blocks that they share: those count once, each use has
@@ -199,7 +199,7 @@ fn zamba2(fields: &mut Fields) -> Option<Architecture> {
     let list = kinds(fields, frame.layers);
     let hybrid = |layer: u64| match &list {
         Some(list) => usize::try_from(layer).is_ok_and(|layer| list[layer] == "hybrid"),
-        None => layer % 6 == 0 && layer > 0,
+        None => layer.is_multiple_of(6) && layer > 0,
     };
     let hybrids = (0..frame.layers).filter(|layer| hybrid(*layer)).count() as u64;
     // Heads of the shared blocks read stream and embedding side by side.
@@ -219,7 +219,7 @@ fn zamba2(fields: &mut Fields) -> Option<Architecture> {
                     rank,
                     false,
                 );
-            for (down, up) in ADAPTERS.iter().filter(|_| attention_adapters) {
+            for [down, up] in ADAPTERS.iter().filter(|_| attention_adapters) {
                 t.group(Group::Attention).linear(*down, rank, wide, false).linear(*up, wide, rank, false);
             }
         }

@@ -3,55 +3,12 @@
 use super::decoder::{Decoder, HeadDim, KvHeads, LLAMA, Width, Window};
 use super::decoders::{FULL_QK_NORM, QK_NORM};
 use super::latent::Latent;
+use super::moe::{Dense, Experts, SHARED, Shared};
 use super::{Family, Switch};
-use crate::architecture::fields::Fields;
 use crate::architecture::weights::{A, D, E, H, M, Names};
-use crate::architecture::{Body, GateUp, GatedMlp, Linear, Moe, Normalisation, Param, Routing, linear, norm};
-use crate::ledger::{Dim, Group, Symbol, Symbols};
+use crate::architecture::{Normalisation, Param, Routing, linear, norm};
+use crate::ledger::{Dim, Group, Symbol};
 
-/// A mixture of experts in a decoder's layers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Experts {
-    /// Fields: how many, how many serve a token, how wide.
-    count: &'static str,
-    top: &'static str,
-    width: &'static str,
-    router: Names,
-    router_bias: bool,
-    routing: Routing,
-    gate_up: Names,
-    down: Names,
-    biased: bool,
-    shared: Shared,
-    shared_names: [Names; 3],
-    shared_gate: Option<Names>,
-    correction: Option<Param>,
-    dense: Dense,
-}
-
-/// How wide the shared experts are together.
-#[derive(Clone, Copy, Debug)]
-enum Shared {
-    None,
-    /// This many of the routed experts' width.
-    Count(&'static str),
-    /// The field; 0 is none.
-    Width(&'static str),
-}
-
-/// Which layers have a dense feed-forward instead.
-#[derive(Clone, Copy, Debug)]
-enum Dense {
-    None,
-    /// The first few: the field, or this many.
-    First(&'static str, u64),
-    /// Those of `mlp_only_layers`, and all but each `decoder_sparse_step`-th.
-    Step,
-    /// All but each n-th.
-    Interleaved(&'static str),
-}
-
-const SHARED: Dim = Dim::Sym(Symbol::Shared);
 const TWO_M: Dim = Dim::Scale(2, Symbol::M);
 
 const fn three(path: &'static str, axes: &[Dim]) -> Param {
@@ -59,7 +16,7 @@ const fn three(path: &'static str, axes: &[Dim]) -> Param {
 }
 
 const ROUTER: Names = linear!("mlp.gate", Router, [E], H);
-/// DeepSeek's router stays fp32.
+/// `DeepSeek`'s router stays fp32.
 const FP32_ROUTER: Names = (ROUTER.0.in_fp32(), ROUTER.1);
 
 const MIXTRAL: Experts = Experts {
@@ -372,67 +329,3 @@ pub(super) const FAMILIES: &[Family] = &[
         ("num_key_value_heads", 8),
     ]),
 ];
-
-impl Experts {
-    /// Reads the sizes into `symbols`. The outer `None`: a field is missing; the inner: there are no experts.
-    #[expect(clippy::option_option, reason = "two kinds of nothing, as said above")]
-    pub(super) fn compose(&self, fields: &mut Fields, symbols: &mut Symbols) -> Option<Option<Body>> {
-        let count = fields.needed(self.count);
-        let top = fields.needed(self.top);
-        let width = fields.needed(self.width);
-        let (count, top, width) = (count?, top?, width?);
-        let shared = match self.shared {
-            Shared::None => 0,
-            Shared::Count(key) => fields.count(key).saturating_mul(width),
-            Shared::Width(key) => fields.count(key),
-        };
-        for (symbol, size) in
-            [(Symbol::E, count), (Symbol::Top, top.min(count)), (Symbol::M, width), (Symbol::Shared, shared)]
-        {
-            symbols.set(symbol, size);
-        }
-        let [gate, up, down] = self.shared_names.map(|names| Linear::new(names, false));
-        let shared =
-            (shared > 0).then_some(GatedMlp { width: SHARED, gate_up: GateUp::Separate([gate, up]), down });
-        Some(Some(Body::Moe(Moe {
-            router: Linear::new(self.router, self.router_bias),
-            routing: self.routing,
-            gate_up: Linear::new(self.gate_up, self.biased),
-            down: Linear::new(self.down, self.biased),
-            shared_gate: self.shared_gate.filter(|_| shared.is_some()).map(|names| Linear::new(names, false)),
-            shared,
-            correction: self.correction,
-        })))
-    }
-
-    /// Which layers have experts.
-    pub(super) fn sparse(&self, fields: &mut Fields, layers: u64) -> Sparse {
-        if let Some(types) = fields.words("mlp_layer_types").filter(|types| types.len() as u64 == layers) {
-            let dense = types.iter().zip(0..).filter(|(kind, _)| **kind == "dense");
-            return Sparse { from: 0, each: 1, dense: dense.map(|(_, layer)| layer).collect() };
-        }
-        let (from, each, dense) = match self.dense {
-            Dense::None => (0, 1, Vec::new()),
-            Dense::First(key, _) if fields.present(key, false) => (fields.count(key), 1, Vec::new()),
-            Dense::First(_, default) => (default, 1, Vec::new()),
-            Dense::Step => {
-                (0, fields.size("decoder_sparse_step").unwrap_or(1), fields.indices("mlp_only_layers"))
-            }
-            Dense::Interleaved(key) => (0, fields.size(key).unwrap_or(1), Vec::new()),
-        };
-        Sparse { from, each, dense }
-    }
-}
-
-/// Which layers have experts.
-pub(super) struct Sparse {
-    from: u64,
-    each: u64,
-    dense: Vec<u64>,
-}
-
-impl Sparse {
-    pub(super) fn holds(&self, layer: u64) -> bool {
-        layer >= self.from && (layer + 1).is_multiple_of(self.each) && !self.dense.contains(&layer)
-    }
-}

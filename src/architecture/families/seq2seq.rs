@@ -8,6 +8,7 @@ use crate::architecture::{Architecture, Head, Layer, Linear, Output, weights};
 use crate::ledger::{Group, Symbol, Symbols};
 
 /// What one type has that another has not.
+#[expect(clippy::struct_excessive_bools, reason = "a description: each is a fact of its own")]
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     /// Rows of position tables beyond those in the file; `None`: positions are computed.

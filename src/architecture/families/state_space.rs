@@ -112,7 +112,7 @@ fn mamba(fields: &mut Fields, _: &Dropout) -> Option<Architecture> {
         conv_bias: fields.flag("use_conv_bias", true),
         norms: false,
     };
-    stack(fields, [hidden, layers, vocab], true, |t| mixer.count(t))
+    Some(stack(fields, [hidden, layers, vocab], true, |t| mixer.count(t)))
 }
 
 fn mamba2(fields: &mut Fields, _: &Dropout) -> Option<Architecture> {
@@ -131,7 +131,7 @@ fn mamba2(fields: &mut Fields, _: &Dropout) -> Option<Architecture> {
         conv_bias: fields.flag("use_conv_bias", true),
         norm: true,
     };
-    stack(fields, [hidden, layers, vocab], false, |t| mixer.count(t))
+    Some(stack(fields, [hidden, layers, vocab], false, |t| mixer.count(t)))
 }
 
 /// A norm and a mixer in every layer.
@@ -140,7 +140,7 @@ fn stack(
     [hidden, layers, vocab]: [u64; 3],
     tied: bool,
     mixer: impl Fn(&mut Tensors),
-) -> Option<Architecture> {
+) -> Architecture {
     let kinds = arrange((0..layers).map(|_| ()), |()| {
         let mut t = Tensors::new(Group::Norm);
         t.norm(paths!("norm"), hidden, false);
@@ -151,7 +151,7 @@ fn stack(
     head.other = Tensors::new(Group::FinalNorm).norm(paths!("norm_f"), hidden, false).params();
     let tied = fields.flag("tie_word_embeddings", tied);
     let sizes = symbols([(Symbol::H, hidden), (Symbol::V, vocab)]);
-    Some(model(sizes, vec![weights::EMBED], kinds, head, tied))
+    model(sizes, vec![weights::EMBED], kinds, head, tied)
 }
 
 /// RWKV-4: time mixing and channel mixing; the first layer norms the embedding.

@@ -34,7 +34,7 @@ fn deit(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
     transformer(fields, dropout, 2)
 }
 
-/// Number of classes: what the file says, the class default, or (a bare file) ImageNet's.
+/// Number of classes: what the file says, the class default, or (a bare file) `ImageNet`'s.
 fn labels(fields: &mut Fields) -> u64 {
     let default = if fields.class().is_empty() { IMAGENET } else { 2 };
     fields.labels().unwrap_or(default)
