@@ -172,7 +172,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     }
     let trained = adapters.as_ref().map_or(&base, |(adapters, _)| adapters);
     let gradients = weights::gradients(trained, setup.gradient, setup.gradient_buffer, &symbols);
-    let states = optimizer::states(trained, setup.stepping, &symbols);
+    let optimizer::States { rows: states, host } = optimizer::states(trained, setup.stepping, &symbols);
     let temporaries = optimizer::temporaries(trained, setup.stepping, &symbols);
     let inputs = weights::inputs(model, setup.compute.weight, &symbols, plan.run.padding);
 
@@ -250,7 +250,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
         allocated,
         reserved,
         device,
-        host: 0,
+        host,
         fits: totals::fit(config, &device),
         timeline: step.instants,
         ledger,

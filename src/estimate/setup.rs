@@ -77,6 +77,7 @@ impl Setup {
             implementation: implementation(config),
             state: if master { Dtype::Fp32 } else { trained },
             master,
+            rank: PROJECTION_RANK,
         };
         Self {
             compute: Compute { weight, matmul },
@@ -111,11 +112,16 @@ pub(super) fn flag(config: &Config, key: &str) -> bool {
     config.advanced.get(key).and_then(serde_json::Value::as_bool).unwrap_or(false)
 }
 
+/// Rank of GaLore's and APOLLO's projections: what GaLore's own examples and transformers' documentation use.
+const PROJECTION_RANK: u64 = 128;
+
 /// What the framework picks under `auto`: the trainers of all three stacks ask for the fused kernel where there is
 /// one (transformers `adamw_torch_fused`, torchtitan `fused`, Megatron's fused Adam).
 fn implementation(config: &Config) -> OptimizerImpl {
     match (config.optimizer_impl, config.optimizer) {
-        (OptimizerImpl::Auto, Optimizer::Sgd | Optimizer::SgdMomentum) => OptimizerImpl::Foreach,
+        (OptimizerImpl::Auto, Optimizer::Sgd | Optimizer::SgdMomentum | Optimizer::Lion) => {
+            OptimizerImpl::Foreach
+        }
         (OptimizerImpl::Auto, _) => OptimizerImpl::Fused,
         (given, _) => given,
     }

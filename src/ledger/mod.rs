@@ -4,7 +4,7 @@
 //! why it is kept and what would release it. Blocks, the peak, figures and exports are all views of these rows.
 
 pub(crate) mod activations;
-pub(crate) mod optimizer;
+pub mod optimizer;
 mod parts;
 mod phase;
 pub(crate) mod rows;

@@ -210,6 +210,8 @@ impl Dtype {
 pub struct Shape {
     dims: [Dim; 5],
     rank: u8,
+    /// One value stands for so many elements: the tensor is flat, and as long as their number over this, rounded up.
+    over: u16,
 }
 
 impl Shape {
@@ -227,7 +229,18 @@ impl Shape {
         }
         #[expect(clippy::cast_possible_truncation, reason = "five at most")]
         let rank = axes.len() as u8;
-        Self { dims, rank }
+        Self { dims, rank, over: 1 }
+    }
+
+    /// A flat tensor with one value for every `block` elements of this shape (statistics of a quantised tensor, or
+    /// several of its elements packed into one).
+    ///
+    /// # Panics
+    /// When `block` is 0 (blocks are constants of this crate, never input).
+    #[must_use]
+    pub const fn per_block(self, block: u16) -> Self {
+        assert!(block > 0, "a block has elements");
+        Self { over: block, ..self }
     }
 
     /// The same shape with another last axis.
@@ -261,7 +274,7 @@ impl Shape {
             product = product.saturating_mul(self.dims[i].value(symbols));
             i += 1;
         }
-        product
+        product.div_ceil(self.over as u64)
     }
 
     /// `32 · b·s·h · 2 B`, or with numbers in the symbols' places.
@@ -270,12 +283,18 @@ impl Shape {
         if count != 1 {
             let _ = write!(out, "{count} · ");
         }
+        if self.over > 1 {
+            out.push('⌈');
+        }
         for (i, dim) in self.dims().iter().enumerate() {
             let dot = if i == 0 { "" } else { "·" };
             let _ = match numbers {
                 Some(numbers) => write!(out, "{dot}{}", dim.value(numbers)),
                 None => write!(out, "{dot}{dim}"),
             };
+        }
+        if self.over > 1 {
+            let _ = write!(out, "/{}⌉", self.over);
         }
         if self.rank > 0 {
             out.push_str(" · ");
@@ -287,12 +306,16 @@ impl Shape {
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('[')?;
+        let (open, between) = if self.over > 1 { ("[⌈", "·") } else { ("[", ", ") };
+        f.write_str(open)?;
         for (i, dim) in self.dims().iter().enumerate() {
             if i > 0 {
-                f.write_str(", ")?;
+                f.write_str(between)?;
             }
             write!(f, "{dim}")?;
+        }
+        if self.over > 1 {
+            write!(f, "/{}⌉", self.over)?;
         }
         f.write_char(']')
     }

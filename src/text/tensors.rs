@@ -80,6 +80,81 @@ tensors! {
     why "Fused AdamW keeps one fp32 counter a tensor on the GPU." "fused AdamW 在 GPU 上为每个张量保存一个 fp32 计数。",
     release "foreach and for-loop AdamW keep it on the CPU." "foreach 与 for-loop 的 AdamW 把它放在 CPU。";
 
+    STATE1, "state1", "bitsandbytes/optim/optimizer.py (Optimizer2State); Dettmers et al. 2021, arXiv:2110.02861",
+    name "8-bit first moment (state1)" "8 位一阶矩（state1）",
+    why "Adam's mean of the gradients as one byte a weight; tensors under 4096 elements stay in fp32." "Adam 的梯度均值，每个权重一字节；不足 4096 个元素的张量仍用 fp32。",
+    release "Paged states (adamw-paged-8bit), or sharding." "分页状态（adamw-paged-8bit），或切分。";
+
+    STATE2, "state2", "bitsandbytes/optim/optimizer.py (Optimizer2State); Dettmers et al. 2021, arXiv:2110.02861",
+    name "8-bit second moment (state2)" "8 位二阶矩（state2）",
+    why "Adam's mean of the squared gradients as one byte a weight; tensors under 4096 elements stay in fp32." "Adam 的梯度平方均值，每个权重一字节；不足 4096 个元素的张量仍用 fp32。",
+    release "Paged states (adamw-paged-8bit), or sharding." "分页状态（adamw-paged-8bit），或切分。";
+
+    ABSMAX1, "absmax1", "bitsandbytes/optim/optimizer.py (Optimizer2State)",
+    name "scales of the first moment" "一阶矩的缩放系数",
+    why "One fp32 for each block of 256 values says what its bytes are multiples of; it stays on the GPU even when the states are paged." "每 256 个值一个 fp32 缩放系数；即使状态分页，它也留在 GPU 上。",
+    release "Nothing needs to: 1/64 byte a weight." "无须释放：每个权重 1/64 字节。";
+
+    ABSMAX2, "absmax2", "bitsandbytes/optim/optimizer.py (Optimizer2State)",
+    name "scales of the second moment" "二阶矩的缩放系数",
+    why "One fp32 for each block of 256 values says what its bytes are multiples of; it stays on the GPU even when the states are paged." "每 256 个值一个 fp32 缩放系数；即使状态分页，它也留在 GPU 上。",
+    release "Nothing needs to: 1/64 byte a weight." "无须释放：每个权重 1/64 字节。";
+
+    QMAP, "qmap", "bitsandbytes/optim/optimizer.py (Optimizer8bit.fill_qmap)",
+    name "quantisation maps" "量化映射表",
+    why "What the 256 bytes stand for, signed for the first moment and unsigned for the second; all tensors share them." "256 个字节各自代表的值：一阶矩带符号，二阶矩不带符号；所有张量共用。",
+    release "Nothing needs to: 2 KiB in all." "无须释放：共 2 KiB。";
+
+    EXP_AVG_SQ_ROW, "exp_avg_sq_row", "transformers/optimization.py (Adafactor); Shazeer & Stern 2018, arXiv:1804.04235",
+    name "mean square of each row" "每行的均方值",
+    why "Adafactor keeps sums of the squared gradient along rows and columns instead of one value a weight." "Adafactor 只保留梯度平方沿行、列的和，而非每个权重一个值。",
+    release "Nothing needs to: one value a row." "无须释放：每行只有一个值。";
+
+    EXP_AVG_SQ_COL, "exp_avg_sq_col", "transformers/optimization.py (Adafactor); Shazeer & Stern 2018, arXiv:1804.04235",
+    name "mean square of each column" "每列的均方值",
+    why "Adafactor keeps sums of the squared gradient along rows and columns instead of one value a weight." "Adafactor 只保留梯度平方沿行、列的和，而非每个权重一个值。",
+    release "Nothing needs to: one value a column." "无须释放：每列只有一个值。";
+
+    PARAMETER_RMS, "RMS", "transformers/optimization.py (Adafactor)",
+    name "size of the weight (RMS)" "权重的均方根（RMS）",
+    why "Adafactor's step is relative to the weight's own size." "Adafactor 的步长相对于权重自身的大小。",
+    release "Nothing needs to: one number." "无须释放：一个数。";
+
+    LION_MOMENTUM, "exp_avg", "pytorch_optimizer/optimizer/lion.py; Chen et al. 2023, arXiv:2302.06675",
+    name "Lion's momentum (exp_avg)" "Lion 的动量（exp_avg）",
+    why "The sign of its mixture with the gradient is the update; one value a weight, in the weight's type (bitsandbytes' Lion keeps fp32)." "它与梯度混合后的符号就是更新方向；每个权重一个值，精度同权重（bitsandbytes 的 Lion 用 fp32）。",
+    release "Plain SGD, or sharding (ZeRO-1)." "不带动量的 SGD，或切分（ZeRO-1）。";
+
+    MUON_MOMENTUM, "momentum_buffer", "pytorch/torch/optim/_muon.py; Jordan et al. 2024 (Muon)",
+    name "Muon's momentum" "Muon 的动量",
+    why "One value a weight for matrices inside layers; embeddings, head, norms and vectors keep AdamW's two." "层内矩阵每个权重一个值；词嵌入、输出头、归一化与向量仍保留 AdamW 的两个。",
+    release "Plain SGD, or sharding (ZeRO-1)." "不带动量的 SGD，或切分（ZeRO-1）。";
+
+    BLOCK_SECOND_MOMENT, "vmean", "Zhang et al. 2024 (Adam-mini), arXiv:2406.16793, Algorithm 1 and section 2.3",
+    name "second moment, one a block" "每块一个的二阶矩",
+    why "Adam-mini gives one learning rate to each head of query and key, each output neuron of other matrices, and each token of the embeddings." "Adam-mini 为 query、key 的每个头、其余矩阵的每个输出神经元、词嵌入的每个词元各保留一个学习率。",
+    release "Nothing needs to: one value a block." "无须释放：每块只有一个值。";
+
+    PROJECTOR, "projector.ortho", "pytorch_optimizer/optimizer/galore.py; Zhao et al. 2024 (GaLore), arXiv:2403.03507; Zhu et al. 2024 (APOLLO), arXiv:2412.05270",
+    name "projection to the low rank" "低秩投影矩阵",
+    why "It takes the gradient of a matrix down to a few rows or columns (128 here) and, in GaLore, the update back up." "把矩阵的梯度投影到少数几行或几列（此处为 128），GaLore 再用它把更新投影回来。",
+    release "A smaller rank." "减小秩。";
+
+    PROJECTED_EXP_AVG, "exp_avg", "pytorch_optimizer/optimizer/galore.py, apollo.py",
+    name "first moment at low rank" "低秩一阶矩",
+    why "Adam runs on the projected gradient, so its moments are as small as that." "Adam 作用于投影后的梯度，其矩也同样小。",
+    release "A smaller rank." "减小秩。";
+
+    PROJECTED_EXP_AVG_SQ, "exp_avg_sq", "pytorch_optimizer/optimizer/galore.py, apollo.py",
+    name "second moment at low rank" "低秩二阶矩",
+    why "Adam runs on the projected gradient, so its moments are as small as that." "Adam 作用于投影后的梯度，其矩也同样小。",
+    release "A smaller rank." "减小秩。";
+
+    SCALING_GRAD, "scaling_grad", "pytorch_optimizer/optimizer/apollo.py",
+    name "size of the last scaled gradient" "上一次缩放梯度的大小",
+    why "APOLLO limits how fast the scaled gradient may grow." "APOLLO 限制缩放梯度的增长速度。",
+    release "Nothing needs to: one number." "无须释放：一个数。";
+
     MASTER, "master_weight", "Micikevicius et al. 2018, arXiv:1710.03740; Rajbhandari et al. 2020 (ZeRO), section 3.1",
     name "fp32 master copy of a weight" "权重的 fp32 主副本",
     why "Updates are too small for 16 bits, so the optimizer steps on an fp32 copy and rounds it into the 16-bit weight." "更新量小到 16 位无法表示，因此优化器在 fp32 副本上更新，再舍入回 16 位权重。",
@@ -89,6 +164,56 @@ tensors! {
     name "foreach temporaries of the step" "foreach 更新的临时副本",
     why "foreach AdamW makes the square roots of all second moments at once: one more copy of every trained weight." "foreach AdamW 一次性计算所有二阶矩的平方根：等于再多一份全部可训练权重。",
     release "optimizer_impl=fused makes none; for-loop makes one tensor's at a time." "optimizer_impl=fused 不产生；for-loop 每次只有一个张量。";
+
+    STEP_COPY_ALONE, "step_scratch", "pytorch/torch/optim/adam.py (_single_tensor_adam); zyushun/Adam-mini (adam_mini.py)",
+    name "temporaries of one tensor's step" "单个张量更新时的临时张量",
+    why "Tensors are stepped on one after another: the square root of the second moment and the quotient, of the largest tensor." "逐张量更新：二阶矩的平方根及其商，以最大的张量计。",
+    release "optimizer_impl=fused makes none." "optimizer_impl=fused 不产生。";
+
+    SIGN_UPDATE, "sign", "pytorch_optimizer/optimizer/lion.py",
+    name "Lion's update" "Lion 的更新量",
+    why "The mixture of momentum and gradient, whose sign is the step: of all weights at once (foreach) or of one." "动量与梯度的混合，取符号即为更新：foreach 一次为全部权重，否则为一个张量。",
+    release "optimizer_impl=for-loop makes one tensor's at a time." "optimizer_impl=for-loop 每次只有一个张量。";
+
+    ADAFACTOR_UPDATE, "update", "transformers/optimization.py (Adafactor.step)",
+    name "Adafactor's update in fp32" "Adafactor 的 fp32 更新量",
+    why "The squared gradient and the update, with fp32 copies of a 16-bit gradient and weight: of the largest tensor." "梯度平方与更新量，以及 16 位梯度、权重的 fp32 副本：以最大的张量计。",
+    release "Nothing in the optimizer: it is made anew at each step, one tensor at a time." "优化器内无法避免：每步逐张量重新产生。";
+
+    ADAFACTOR_SUMS, "factors", "transformers/optimization.py (Adafactor.step)",
+    name "factors of the update" "更新量的因子",
+    why "The update is a column times a row." "更新量为一列乘一行。",
+    release "Nothing needs to: one row and one column." "无须释放：只有一行和一列。";
+
+    REDUCTION_STAGING, "staging", "pytorch/aten/src/ATen/native/cuda/Reduce.cuh",
+    name "staging of a sum over rows" "按行求和的中转缓冲",
+    why "Thread blocks that share one output leave their parts in memory; it can be larger than the matrix." "共同计算同一输出的线程块把部分和写入显存；可能比矩阵本身还大。",
+    release "A compiled optimizer step." "编译（compile）优化器更新。";
+
+    MUON_UPDATE, "update", "pytorch/torch/optim/_muon.py",
+    name "Muon's update" "Muon 的更新量",
+    why "Momentum and gradient mixed (Nesterov), before it is made orthogonal: of the largest matrix." "动量与梯度混合（Nesterov），正交化之前：以最大的矩阵计。",
+    release "Nothing in the optimizer: one matrix at a time." "优化器内无法避免：每次一个矩阵。";
+
+    MUON_ORTHOGONAL, "ortho", "pytorch/torch/optim/_muon.py (_zeropower_via_newtonschulz)",
+    name "matrix before and after an iteration" "迭代前后的矩阵",
+    why "Newton–Schulz runs in bf16 and makes a new matrix from the last." "Newton–Schulz 以 bf16 运行，由上一个矩阵产生新矩阵。",
+    release "Nothing in the optimizer: one matrix at a time." "优化器内无法避免：每次一个矩阵。";
+
+    MUON_GRAM, "gram", "pytorch/torch/optim/_muon.py (_zeropower_via_newtonschulz)",
+    name "product with its own transpose" "与自身转置的乘积",
+    why "The iteration is a polynomial of it; as wide as the shorter side." "迭代是它的多项式；边长为矩阵的短边。",
+    release "Nothing in the optimizer: one matrix at a time." "优化器内无法避免：每次一个矩阵。";
+
+    PROJECTED_BACK, "projected_back", "pytorch_optimizer/optimizer/galore.py (project_back), apollo.py",
+    name "update at full size" "全尺寸更新量",
+    why "The low-rank update is brought back to the matrix's own size: of the largest matrix." "低秩更新量投影回矩阵自身大小：以最大的矩阵计。",
+    release "Nothing in the optimizer: one matrix at a time." "优化器内无法避免：每次一个矩阵。";
+
+    PROJECTED_UPDATE, "low_rank_update", "pytorch_optimizer/optimizer/galore.py, apollo.py",
+    name "projected gradient and update" "投影后的梯度与更新量",
+    why "Adam's step in the projected space." "投影空间中的 Adam 更新。",
+    release "A smaller rank." "减小秩。";
 
     OUTPUT, "output", ENGINE,
     name "output of an operator" "算子输出",

@@ -1,0 +1,119 @@
+//! Optimizer states, and what a step needs meanwhile.
+//!
+//! Each optimizer is one implementation, named beside its rule in [`Rule`]; a tensor follows one rule, and most
+//! optimizers have a second one for what their first does not fit (vectors, embeddings).
+
+mod scratch;
+mod states;
+
+pub use scratch::temporaries;
+pub use states::{States, states};
+
+use super::{Dtype, Group, Shape, Symbols};
+use crate::architecture::Weight;
+use crate::config::{Optimizer, OptimizerImpl};
+
+/// What the optimizer is asked to hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Stepping {
+    /// Which one.
+    pub optimizer: Optimizer,
+    /// `auto` resolved.
+    pub implementation: OptimizerImpl,
+    /// Element type that it steps on, and of the states that follow it: the weights', or fp32 beside a master copy.
+    pub state: Dtype,
+    /// It holds an fp32 copy of the weights.
+    pub master: bool,
+    /// Rank of the projections (GaLore, APOLLO).
+    pub rank: u64,
+}
+
+impl Stepping {
+    /// Each tensor is stepped on as soon as its gradient is there, and the gradient freed.
+    pub fn in_backward(&self) -> bool {
+        self.optimizer == Optimizer::Lomo || self.implementation == OptimizerImpl::InBackward
+    }
+}
+
+/// How one tensor is stepped on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// `torch.optim.SGD` without momentum, and LOMO: nothing is kept.
+    Plain,
+    /// `torch.optim.SGD` with momentum.
+    Momentum,
+    /// `torch.optim.AdamW`.
+    Adam,
+    /// `bitsandbytes.optim.AdamW8bit` (`PagedAdamW8bit`): 8-bit moments with one fp32 a block of 256.
+    Blockwise { paged: bool },
+    /// `transformers.Adafactor` without β₁: a matrix has sums of its rows and columns.
+    Factored,
+    /// `pytorch_optimizer.Lion`: one momentum in the weight's type.
+    Sign,
+    /// `torch.optim.Muon`: one momentum; the update is made orthogonal by Newton–Schulz iterations in bf16.
+    Orthogonal,
+    /// Adam-mini as its paper partitions a transformer: one second moment a block.
+    Blocks,
+    /// `pytorch_optimizer.GaLore` and (`random`) `APOLLO`: Adam in a space of low rank.
+    Projected { random: bool },
+    /// What these two do with the tensors that they do not project: Adam without a counter on the GPU.
+    Unprojected,
+}
+
+impl Rule {
+    /// The rule of an optimizer for a tensor.
+    pub(crate) fn of(optimizer: Optimizer, weight: &Weight) -> Self {
+        match optimizer {
+            Optimizer::Sgd | Optimizer::Lomo => Self::Plain,
+            Optimizer::SgdMomentum => Self::Momentum,
+            Optimizer::Adamw => Self::Adam,
+            Optimizer::Adamw8bit => Self::Blockwise { paged: false },
+            Optimizer::AdamwPaged8bit => Self::Blockwise { paged: true },
+            Optimizer::Adafactor => Self::Factored,
+            Optimizer::Lion => Self::Sign,
+            Optimizer::Muon if hidden_matrix(weight) => Self::Orthogonal,
+            Optimizer::Muon => Self::Adam,
+            Optimizer::AdamMini => Self::Blocks,
+            Optimizer::Galore | Optimizer::Apollo if hidden_matrix(weight) => {
+                Self::Projected { random: optimizer == Optimizer::Apollo }
+            }
+            Optimizer::Galore | Optimizer::Apollo => Self::Unprojected,
+        }
+    }
+}
+
+/// A matrix inside a layer: what Muon, GaLore and APOLLO are for. (`torch.optim.Muon` takes nothing but matrices, and
+/// its documentation leaves embeddings and head to AdamW; transformers' `optim_target_modules` names attention and
+/// feed-forward.)
+fn hidden_matrix(weight: &Weight) -> bool {
+    let matrix = weight.param.shape.dims().len() == 2;
+    matrix && !matches!(weight.param.group, Group::Embedding | Group::LmHead)
+}
+
+/// Rows and columns of a matrix (the last axis; stacked experts count as rows), and its shape along either.
+#[derive(Clone, Copy, Debug)]
+struct Matrix {
+    rows: u64,
+    columns: u64,
+    /// The shape without its last axis: one value a row.
+    row: Shape,
+    /// The shape without the axis before the last: one value a column.
+    column: Shape,
+}
+
+impl Matrix {
+    /// `None` for a vector.
+    fn of(shape: Shape, numbers: &Symbols) -> Option<Self> {
+        let dims = shape.dims();
+        let (last, before) = dims.split_last()?;
+        let (_, stacked) = before.split_last()?;
+        let row = Shape::new(before);
+        let columns = last.value(numbers);
+        // Experts are one tensor of matrices: each has its own column sums.
+        let column = match stacked {
+            [] => Shape::new(&[*last]),
+            [first, ..] => Shape::new(&[*first, *last]),
+        };
+        Some(Self { rows: row.elements(numbers), columns, row, column })
+    }
+}

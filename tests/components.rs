@@ -1,0 +1,137 @@
+//! Single parts against the real libraries, to the byte (`tests/data/README.md` says where the rows come from).
+
+use serde_json::Value;
+use trainmem::architecture::{Half, Param, Weight};
+use trainmem::config::{Optimizer, OptimizerImpl};
+use trainmem::ledger::optimizer::{Stepping, states, temporaries};
+use trainmem::ledger::{Dim, Dtype, Entry, Group, Shape, Symbols};
+
+/// cuBLASLt's workspace on the emulated card, which the rows count as a temporary of every matrix product; the ledger
+/// has it as a row of its own.
+const WORKSPACE: u64 = 32 << 20;
+
+fn rows(kind: &str) -> Vec<Value> {
+    let all = include_str!("data/components.jsonl").lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    all.filter(|row: &Value| row["kind"] == kind).collect()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().expect("a whole number")
+}
+
+/// Which optimizer and implementation a row is about.
+fn chosen(name: &str) -> (Optimizer, OptimizerImpl) {
+    match name {
+        "torch.AdamW_fused" => (Optimizer::Adamw, OptimizerImpl::Fused),
+        "torch.AdamW_foreach" => (Optimizer::Adamw, OptimizerImpl::Foreach),
+        "torch.AdamW_forloop" => (Optimizer::Adamw, OptimizerImpl::ForLoop),
+        "torch.SGD" => (Optimizer::Sgd, OptimizerImpl::Foreach),
+        "torch.SGD_momentum" => (Optimizer::SgdMomentum, OptimizerImpl::Foreach),
+        "torch.SGD_momentum_fused" => (Optimizer::SgdMomentum, OptimizerImpl::Fused),
+        "torch.SGD_momentum_forloop" => (Optimizer::SgdMomentum, OptimizerImpl::ForLoop),
+        "torch.Muon_(2-D_only)" => (Optimizer::Muon, OptimizerImpl::Fused),
+        "transformers.Adafactor" => (Optimizer::Adafactor, OptimizerImpl::Fused),
+        "bnb.AdamW8bit" => (Optimizer::Adamw8bit, OptimizerImpl::Fused),
+        "bnb.PagedAdamW8bit" => (Optimizer::AdamwPaged8bit, OptimizerImpl::Fused),
+        "pytorch_optimizer.Lion" => (Optimizer::Lion, OptimizerImpl::Foreach),
+        "pytorch_optimizer.APOLLO_rank128" => (Optimizer::Apollo, OptimizerImpl::Fused),
+        "pytorch_optimizer.GaLore_rank128" => (Optimizer::Galore, OptimizerImpl::Fused),
+        other => panic!("no optimizer of ours is {other}"),
+    }
+}
+
+fn dims(text: &str) -> Vec<u64> {
+    serde_json::from_str(text).expect("a list of sizes")
+}
+
+/// One weight of this shape, inside a layer.
+fn weight(sizes: &[u64]) -> Weight {
+    let axes: Vec<Dim> = sizes.iter().copied().map(Dim::of).collect();
+    let shape = Shape::new(&axes);
+    Weight { param: Param { path: "mlp.weight", group: Group::Mlp, shape, half: Half::Whole }, count: 1 }
+}
+
+/// What a state is beside its name: type and bytes, in an order of its own.
+fn described(entries: &[Entry]) -> Vec<(&'static str, u64)> {
+    let each = entries.iter().flat_map(|row| vec![(row.dtype.word(), row.bytes / row.count); row.count as usize]);
+    let mut all: Vec<_> = each.collect();
+    all.sort_unstable();
+    all
+}
+
+fn theirs(state: &Value, place: &str) -> Vec<(&'static str, u64)> {
+    let each = state.as_array().expect("states").iter().filter(|tensor| tensor[4] == place);
+    let word = |name: &Value| match name.as_str() {
+        Some("float32") => "fp32",
+        Some("bfloat16") => "bf16",
+        Some("uint8") => "uint8",
+        other => panic!("{other:?}"),
+    };
+    let mut all: Vec<_> = each.map(|tensor| (word(&tensor[2]), number(&tensor[3]))).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Calls `check` with every row of every optimizer: name, sizes, what we say, what was found.
+fn each_state(check: impl Fn(&str, &[u64], &Weight, Stepping, &Value)) {
+    let rows = rows("optimizer_state");
+    assert_eq!(rows.len(), 28, "the data holds the rows that this test is about");
+    for row in rows {
+        let name = row["optimizer"].as_str().expect("a name");
+        let (optimizer, implementation) = chosen(name);
+        let state = if row["dtype"] == "fp32" { Dtype::Fp32 } else { Dtype::Bf16 };
+        let stepping = Stepping { optimizer, implementation, state, master: false, rank: 128 };
+        for (shape, found) in row["per_shape"].as_object().expect("shapes") {
+            let sizes = dims(shape);
+            check(row["id"].as_str().expect("an id"), &sizes, &weight(&sizes), stepping, found);
+        }
+    }
+}
+
+#[test]
+fn states_of_every_optimizer_tensor_by_tensor() {
+    each_state(|id, sizes, weight, stepping, found| {
+        let ours = states(&[*weight], stepping, &Symbols::default());
+        assert_eq!(described(&ours.rows), theirs(&found["state"], "cuda"), "{id} {sizes:?}");
+        if stepping.optimizer == Optimizer::AdamwPaged8bit {
+            let host: u64 = theirs(&found["state"], "cpu").iter().map(|(_, bytes)| bytes).sum();
+            assert_eq!(ours.host, host, "{id} {sizes:?}: in host memory");
+        }
+    });
+}
+
+#[test]
+fn temporaries_of_every_optimizer() {
+    each_state(|id, sizes, weight, stepping, found| {
+        let ours: u64 = temporaries(&[*weight], stepping, &Symbols::default()).iter().map(|row| row.bytes).sum();
+        let found = number(&found["step2_temp"]);
+        let matrix = sizes.len() == 2;
+        let multiplies = match stepping.optimizer {
+            Optimizer::Muon | Optimizer::Galore | Optimizer::Apollo => matrix,
+            _ => false,
+        };
+        // A wide matrix is largest, workspace and all, while it is multiplied by its transpose: one matrix and three
+        // products instead of two and two.
+        let wide = stepping.optimizer == Optimizer::Muon && sizes[0] < sizes[1];
+        let elsewhere = if wide { 2 * sizes[0] * (sizes[1] - sizes[0]) } else { 0 };
+        let workspace = if multiplies { WORKSPACE } else { 0 };
+        assert_eq!(ours - elsewhere + workspace, found, "{id} {sizes:?}");
+    });
+}
+
+/// From its definition: one momentum, and one value for each row of a matrix.
+#[test]
+fn adam_mini_keeps_one_second_moment_a_row() {
+    let stepping = Stepping {
+        optimizer: Optimizer::AdamMini,
+        implementation: OptimizerImpl::ForLoop,
+        state: Dtype::Fp32,
+        master: false,
+        rank: 128,
+    };
+    let bytes = |sizes: &[u64]| -> u64 {
+        states(&[weight(sizes)], stepping, &Symbols::default()).rows.iter().map(|row| row.bytes).sum()
+    };
+    assert_eq!(bytes(&[4096, 1024]), 4 * (4096 * 1024 + 4096));
+    assert_eq!(bytes(&[4096]), 4 * (4096 + 1));
+}
