@@ -117,7 +117,7 @@ pub(crate) const fn block(role: Role) -> Option<Block> {
     match role {
         Role::Working => Some(Block::Overhead),
         Role::Saved | Role::WeightCopy => Some(Block::Activations),
-        Role::Gradient => Some(Block::Gradients),
+        Role::Gradient | Role::Passing => Some(Block::Gradients),
         Role::Hidden => None,
     }
 }
@@ -301,7 +301,8 @@ fn let_go(parts: &Parts, held: &[bool], role: Role, base: &mut Live) {
 /// gradient of a tied weight, which waits for the embedding's.
 pub(crate) fn left_by_loss(parts: &Parts) -> Vec<usize> {
     let end = alive(&parts.loss, true, usize::MAX);
-    let working = |id: &usize| end[*id] && parts.loss.tape.storages[*id].role == Role::Working;
+    let working =
+        |id: &usize| end[*id] && matches!(parts.loss.tape.storages[*id].role, Role::Working | Role::Passing);
     (0..end.len()).filter(working).collect()
 }
 

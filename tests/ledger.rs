@@ -22,8 +22,8 @@ fn configs() -> impl Strategy<Value = Config> {
         prop::sample::select(Attention::ALL),
         prop::sample::select(vec![Recompute::None, Recompute::Full]),
         prop::option::of(0_u64..7),
-        prop::sample::select(vec![Optimizer::Adamw, Optimizer::Sgd, Optimizer::SgdMomentum]),
-        prop::sample::select(vec![OptimizerImpl::Auto, OptimizerImpl::Foreach, OptimizerImpl::ForLoop]),
+        prop::sample::select(Optimizer::ALL),
+        prop::sample::select(OptimizerImpl::ALL),
         prop::sample::select(GradDtype::ALL),
         (1_u64..5, 1_u64..200, 1_u64..3),
     );

@@ -112,10 +112,8 @@ keys! {
     Precision "precision", Training, Kind::Choice(Precision::WORDS),
         Only(&["bf16-mixed", "fp16-mixed", "bf16-autocast", "fp16-autocast", "fp32", "bf16", "fp16"]), precision;
     GradDtype "grad_dtype", Training, Kind::Choice(GradDtype::WORDS), Yes, grad_dtype;
-    Optimizer "optimizer", Training, Kind::Choice(Optimizer::WORDS), Only(&["adamw", "sgd", "sgd-momentum"]),
-        optimizer;
-    OptimizerImpl "optimizer_impl", Training, Kind::Choice(OptimizerImpl::WORDS),
-        Only(&["auto", "foreach", "fused", "for-loop"]), optimizer_impl;
+    Optimizer "optimizer", Training, Kind::Choice(Optimizer::WORDS), Yes, optimizer;
+    OptimizerImpl "optimizer_impl", Training, Kind::Choice(OptimizerImpl::WORDS), Yes, optimizer_impl;
     Batch "batch", Training, count(1, 1_000_000), Yes, batch;
     Seq "seq", Training, Kind::Tokens { min: 1, max: 1 << 24 }, Yes, seq;
     Accumulation "accumulation", Training, count(1, 1_000_000), Yes, accumulation;

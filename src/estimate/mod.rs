@@ -171,7 +171,11 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
         parameters.extend(weights::parameters(adapters, *dtype, &symbols));
     }
     let trained = adapters.as_ref().map_or(&base, |(adapters, _)| adapters);
-    let gradients = weights::gradients(trained, setup.gradient, setup.gradient_buffer, &symbols);
+    // Weights that are stepped on in backward have a gradient for an instant only: its row comes from there.
+    let passing = matches!(plan.gradients, Gradients::Stepped { .. });
+    let lasting = if passing { &[][..] } else { trained.as_slice() };
+    let gradients = weights::gradients(lasting, setup.gradient, setup.gradient_buffer, &symbols);
+    let gradient_bytes = gradients.iter().map(|row| row.bytes).sum::<u64>();
     let optimizer::States { rows: states, host } = optimizer::states(trained, setup.stepping, &symbols);
     let temporaries = optimizer::temporaries(trained, setup.stepping, &symbols);
     let inputs = weights::inputs(model, setup.compute.weight, &symbols, plan.run.padding);
@@ -232,8 +236,6 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let mut blocks = step.largest;
     // The allocator's rounding, and the libraries' workspaces: the rest of what its counter shows.
     blocks.add(Block::Overhead, library.saturating_add(step.counted.saturating_sub(worst.bytes)));
-    let gradient_bytes =
-        ledger.iter().filter(|row| row.block == Block::Gradients).map(|row| row.bytes).sum::<u64>();
     let buffered = if setup.gradient_buffer { gradient_bytes } else { 0 };
     let idle = idle.by_block().sum().saturating_add(library).saturating_add(buffered);
     let reserved = totals::reserved(allocated);

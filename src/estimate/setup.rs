@@ -82,7 +82,7 @@ impl Setup {
         Self {
             compute: Compute { weight, matmul },
             gradient,
-            gradient_buffer: gradient != trained,
+            gradient_buffer: gradient != trained && !stepping.in_backward(),
             stepping,
             lora,
             warnings,
@@ -99,7 +99,11 @@ impl Setup {
         let first = config.recompute_layers.and_then(|n| usize::try_from(n).ok()).unwrap_or(layers);
         let recompute_layers = if config.recompute == Recompute::Full { first.min(layers) } else { 0 };
         let added = self.gradient_buffer || config.accumulation > 1;
-        let gradients = if added { Gradients::Added } else { Gradients::Born };
+        let gradients = match added {
+            _ if self.stepping.in_backward() => self.stepping.gradients(),
+            true => Gradients::Added,
+            false => Gradients::Born,
+        };
         let padding = flag(config, "padding_mask");
         let run =
             Run { compute: self.compute, kernel, padding, frozen: self.lora.is_some(), lora: self.lora };

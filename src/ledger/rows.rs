@@ -40,7 +40,9 @@ impl Rows {
     pub(crate) fn working(&mut self, tape: &Tape, which: &[usize], span: Span, count: u64) {
         if count > 0 {
             for &id in which {
-                self.add(&tape.storages[id], Block::Overhead, span, count, count);
+                let storage = &tape.storages[id];
+                let block = if storage.role == Role::Passing { Block::Gradients } else { Block::Overhead };
+                self.add(storage, block, span, count, count);
             }
         }
     }
@@ -56,6 +58,7 @@ impl Rows {
         for (storage, _) in tape.storages.iter().zip(alive).filter(|(_, alive)| **alive) {
             match storage.role {
                 Role::Working => self.add(storage, Block::Overhead, within, 1, 1),
+                Role::Passing => self.add(storage, Block::Gradients, within, 1, 1),
                 Role::Saved | Role::WeightCopy => self.add_to_peak(storage, within),
                 // Counted by the gradients' own rows.
                 Role::Gradient | Role::Hidden => {}

@@ -9,6 +9,7 @@ mod states;
 pub use scratch::temporaries;
 pub use states::{States, states};
 
+use super::tape::Gradients;
 use super::{Dtype, Group, Shape, Symbols};
 use crate::architecture::Weight;
 use crate::config::{Optimizer, OptimizerImpl};
@@ -32,6 +33,22 @@ impl Stepping {
     /// Each tensor is stepped on as soon as its gradient is there, and the gradient freed.
     pub fn in_backward(&self) -> bool {
         self.optimizer == Optimizer::Lomo || self.implementation == OptimizerImpl::InBackward
+    }
+
+    /// How gradients live when the step is in backward. Each weight has an optimizer of its own there: a fused one
+    /// where there is one (torchtune, `optimizer_in_bwd`), else copies of that one weight, counted in whole tensors.
+    /// LOMO makes fp32 copies of a 16-bit gradient and weight (LOMO, arXiv:2306.09782, `lomo.py`, `grad_func`).
+    pub(crate) fn gradients(&self) -> Gradients {
+        let narrow = self.state != Dtype::Fp32;
+        let (copies, wide) = match self.optimizer {
+            Optimizer::Lomo if narrow => (2, true),
+            Optimizer::Lion | Optimizer::AdamMini | Optimizer::Galore | Optimizer::Apollo => (1, false),
+            Optimizer::Adafactor if narrow => (4, true),
+            Optimizer::Adafactor => (2, true),
+            Optimizer::Muon => (3, false),
+            _ => (0, false),
+        };
+        Gradients::Stepped { copies, wide }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Back, Gradients, Id, Node, Place, Role, SCALAR, Storage, Tape, Var, VarData};
 use crate::architecture::Param;
-use crate::ledger::{Dim, Dtype, Symbols};
+use crate::ledger::{Dim, Dtype, Shape, Symbols};
 use crate::text::tensors;
 
 /// The gradients that one operator made, for each input that needs one.
@@ -177,9 +177,10 @@ impl Tape<'_> {
         let gradient = self.alloc(&tensors::WEIGHT_GRADIENT, param.shape, dtype, Role::Gradient);
         let Storage { module, group, role, .. } = &mut self.storages[gradient];
         (*module, *group) = (param.module(), param.group);
-        if gradients == Gradients::Added {
-            *role = Role::Working;
+        *role = gradients.role();
+        if gradients.pass() {
             if self.waits_for != Some(param) {
+                self.step_on(param.shape, dtype, gradients);
                 self.release(gradient);
             }
         }
@@ -196,14 +197,25 @@ impl Tape<'_> {
             // From here on the head's part is only an operand of the sum, which is the gradient.
             self.release(head);
             let operand = self.alloc(&tensors::GRADIENT, shape, dtype, Role::Working);
-            let role = if gradients == Gradients::Added { Role::Working } else { Role::Gradient };
-            sum = self.alloc(&tensors::WEIGHT_GRADIENT, shape, dtype, role);
+            sum = self.alloc(&tensors::WEIGHT_GRADIENT, shape, dtype, gradients.role());
             self.storages[sum].module = module;
             self.release(operand);
             self.release(own);
         }
-        if gradients == Gradients::Added {
+        if gradients.pass() {
+            self.step_on(shape, dtype, gradients);
             self.release(sum);
+        }
+    }
+
+    /// What stepping on one weight in backward makes beside its gradient.
+    fn step_on(&mut self, shape: Shape, dtype: Dtype, gradients: Gradients) {
+        if let Gradients::Stepped { copies, wide } = gradients {
+            let dtype = if wide { Dtype::Fp32 } else { dtype };
+            let made: Vec<Id> = (0..copies)
+                .map(|_| self.alloc(&tensors::STEP_COPY_ALONE, shape, dtype, Role::Working))
+                .collect();
+            made.into_iter().for_each(|id| self.release(id));
         }
     }
 
@@ -212,8 +224,7 @@ impl Tape<'_> {
     pub(crate) fn await_tied(&mut self, weight: Param, dtype: Dtype, in_place: bool, gradients: Gradients) {
         self.in_backward = true;
         self.place("gradient");
-        let role = if gradients == Gradients::Added { Role::Working } else { Role::Gradient };
-        let id = self.alloc(&tensors::WEIGHT_GRADIENT, weight.shape, dtype, role);
+        let id = self.alloc(&tensors::WEIGHT_GRADIENT, weight.shape, dtype, gradients.role());
         self.storages[id].module = weight.module();
         self.tied = Some((weight, id));
         self.awaited = Some(id);

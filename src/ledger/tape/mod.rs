@@ -30,6 +30,8 @@ pub(crate) enum Role {
     WeightCopy,
     /// The gradient of a parameter.
     Gradient,
+    /// The gradient of a parameter that is stepped on at once.
+    Passing,
     /// Inside one operator: the allocator sees it, the program does not.
     Hidden,
 }
@@ -122,6 +124,25 @@ pub(crate) enum Gradients {
     Born,
     /// Added to one that is there already, then freed.
     Added,
+    /// The weight is stepped on as soon as its gradient is there, then the gradient is freed; meanwhile the step makes
+    /// so many copies of it, in fp32 (`wide`) or its own type.
+    Stepped { copies: u8, wide: bool },
+}
+
+impl Gradients {
+    /// Gradients do not outlive the operator that makes them.
+    fn pass(self) -> bool {
+        self != Self::Born
+    }
+
+    /// What the gradient of a weight counts as.
+    const fn role(self) -> Role {
+        match self {
+            Self::Born => Role::Gradient,
+            Self::Added => Role::Working,
+            Self::Stepped { .. } => Role::Passing,
+        }
+    }
 }
 
 /// See the module.
