@@ -11,7 +11,8 @@ use trainmem::ledger::{Dim, Dtype, Entry, Group, Shape, Symbols};
 const WORKSPACE: u64 = 32 << 20;
 
 fn rows(kind: &str) -> Vec<Value> {
-    let all = include_str!("data/components.jsonl").lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let all =
+        include_str!("data/components.jsonl").lines().map(|line| serde_json::from_str(line).expect("JSON"));
     all.filter(|row: &Value| row["kind"] == kind).collect()
 }
 
@@ -48,12 +49,14 @@ fn dims(text: &str) -> Vec<u64> {
 fn weight(sizes: &[u64]) -> Weight {
     let axes: Vec<Dim> = sizes.iter().copied().map(Dim::of).collect();
     let shape = Shape::new(&axes);
-    Weight { param: Param { path: "mlp.weight", group: Group::Mlp, shape, half: Half::Whole }, count: 1 }
+    let param = Param { path: "mlp.weight", group: Group::Mlp, shape, half: Half::Whole, fp32: false };
+    Weight { param, count: 1 }
 }
 
 /// What a state is beside its name: type and bytes, in an order of its own.
 fn described(entries: &[Entry]) -> Vec<(&'static str, u64)> {
-    let each = entries.iter().flat_map(|row| vec![(row.dtype.word(), row.bytes / row.count); row.count as usize]);
+    let one = |row: &Entry| (row.dtype.word(), row.bytes / row.count);
+    let each = entries.iter().flat_map(|row| (0..row.count).map(move |_| one(row)));
     let mut all: Vec<_> = each.collect();
     all.sort_unstable();
     all
@@ -103,7 +106,8 @@ fn states_of_every_optimizer_tensor_by_tensor() {
 #[test]
 fn temporaries_of_every_optimizer() {
     each_state(|id, sizes, weight, stepping, found| {
-        let ours: u64 = temporaries(&[*weight], stepping, &Symbols::default()).iter().map(|row| row.bytes).sum();
+        let ours: u64 =
+            temporaries(&[*weight], stepping, &Symbols::default()).iter().map(|row| row.bytes).sum();
         let found = number(&found["step2_temp"]);
         let matrix = sizes.len() == 2;
         let multiplies = match stepping.optimizer {

@@ -83,18 +83,17 @@ impl Rule {
         match optimizer {
             Optimizer::Sgd | Optimizer::Lomo => Self::Plain,
             Optimizer::SgdMomentum => Self::Momentum,
-            Optimizer::Adamw => Self::Adam,
             Optimizer::Adamw8bit => Self::Blockwise { paged: false },
             Optimizer::AdamwPaged8bit => Self::Blockwise { paged: true },
             Optimizer::Adafactor => Self::Factored,
             Optimizer::Lion => Self::Sign,
             Optimizer::Muon if hidden_matrix(weight) => Self::Orthogonal,
-            Optimizer::Muon => Self::Adam,
             Optimizer::AdamMini => Self::Blocks,
             Optimizer::Galore | Optimizer::Apollo if hidden_matrix(weight) => {
                 Self::Projected { random: optimizer == Optimizer::Apollo }
             }
             Optimizer::Galore | Optimizer::Apollo => Self::Unprojected,
+            Optimizer::Adamw | Optimizer::Muon => Self::Adam,
         }
     }
 }

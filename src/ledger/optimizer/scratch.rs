@@ -84,12 +84,7 @@ fn factored(shape: Shape, own: Dtype, numbers: &Symbols) -> Vec<Piece> {
     if staging.saturating_add(SEMAPHORES) > whole.saturating_add(matrix.rows.saturating_mul(4)) {
         let staged = |bytes| (&tensors::REDUCTION_STAGING as &'static Tensor, bytes, Dtype::Byte, 1);
         let flat = |bytes| Shape::new(&[Dim::of(bytes)]);
-        return vec![
-            update(1 + wide),
-            sums(matrix.column),
-            staged(flat(staging)),
-            staged(flat(SEMAPHORES)),
-        ];
+        return vec![update(1 + wide), sums(matrix.column), staged(flat(staging)), staged(flat(SEMAPHORES))];
     }
     vec![update(2 + wide), sums(matrix.row), sums(matrix.column)]
 }
@@ -103,7 +98,13 @@ const SEMAPHORES: u64 = 128;
 fn staging(rows: u64, columns: u64) -> u64 {
     const PROCESSORS: u64 = 132;
     const THREADS: u64 = 2048;
-    let vector = if columns.is_multiple_of(4) { 4 } else if columns.is_multiple_of(2) { 2 } else { 1 };
+    let vector = if columns.is_multiple_of(4) {
+        4
+    } else if columns.is_multiple_of(2) {
+        2
+    } else {
+        1
+    };
     let most = 512 / vector;
     let power = |n: u64| 1_u64 << n.max(1).min(most).ilog2();
     let (across, down) = (power(columns / vector), power(rows));

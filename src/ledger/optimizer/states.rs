@@ -137,7 +137,7 @@ pub(super) struct Space {
 
 impl Space {
     /// The shorter side is projected; a singular vector exists only as often as the shorter side is long, a random
-    /// one as often as asked (pytorch_optimizer, `galore_utils.py`).
+    /// one as often as asked (`pytorch_optimizer`, `galore_utils.py`).
     pub(super) fn of(weight: &Weight, random: bool, rank: u64, numbers: &Symbols) -> Option<Self> {
         let [rows, columns] = *weight.param.shape.dims() else { return None };
         let (height, width) = (rows.value(numbers), columns.value(numbers));

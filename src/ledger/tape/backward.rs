@@ -178,11 +178,9 @@ impl Tape<'_> {
         let Storage { module, group, role, .. } = &mut self.storages[gradient];
         (*module, *group) = (param.module(), param.group);
         *role = gradients.role();
-        if gradients.pass() {
-            if self.waits_for != Some(param) {
-                self.step_on(param.shape, dtype, gradients);
-                self.release(gradient);
-            }
+        if gradients.pass() && self.waits_for != Some(param) {
+            self.step_on(param.shape, dtype, gradients);
+            self.release(gradient);
         }
     }
 
@@ -215,7 +213,9 @@ impl Tape<'_> {
             let made: Vec<Id> = (0..copies)
                 .map(|_| self.alloc(&tensors::STEP_COPY_ALONE, shape, dtype, Role::Working))
                 .collect();
-            made.into_iter().for_each(|id| self.release(id));
+            for id in made {
+                self.release(id);
+            }
         }
     }
 

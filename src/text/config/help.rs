@@ -123,7 +123,12 @@ const fn words(key: Key) -> (Text, Text) {
         ),
         Key::Optimizer => (
             Text::new("Optimizer", "优化器"),
-            Text::new("Decides the states kept for each trained weight", "决定每个被训练权重的状态量"),
+            Text::new(
+                "Decides the states of each trained weight. Meant are AdamW, SGD, Muon of torch; 8-bit of bitsandbytes; \
+                 Adafactor of transformers; Lion, GaLore, APOLLO (rank 128) of pytorch_optimizer",
+                "决定每个被训练权重的状态量。AdamW、SGD、Muon 指 torch 的实现，8 位指 bitsandbytes，Adafactor 指 \
+                 transformers，Lion、GaLore、APOLLO（秩 128）指 pytorch_optimizer",
+            ),
         ),
         Key::OptimizerImpl => (
             Text::new("Optimizer implementation", "优化器实现"),
