@@ -120,8 +120,8 @@ keys! {
     Attention "attention", Training, Kind::Choice(Attention::WORDS), Yes, attention;
     Recompute "recompute", Training, Kind::Choice(Recompute::WORDS), Only(&["none", "full"]), recompute;
     RecomputeLayers "recompute_layers", Training, LAYERS, Yes, recompute_layers;
-    Loss "loss", Training, Kind::Choice(Loss::WORDS), Only(&["standard"]), loss;
-    LossChunks "loss_chunks", Training, count(1, 1_000_000), NotYet, loss_chunks;
+    Loss "loss", Training, Kind::Choice(Loss::WORDS), Yes, loss;
+    LossChunks "loss_chunks", Training, count(1, 1_000_000), Yes, loss_chunks;
     Stack "stack", Training, Kind::Choice(Stack::WORDS), Only(&["transformers"]), stack;
     Dropout "dropout", Training, Kind::Probability, Yes, dropout;
 

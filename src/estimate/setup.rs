@@ -3,10 +3,10 @@
 use crate::architecture::Architecture;
 use crate::architecture::adapters::Targets;
 use crate::config::{
-    Attention, Config, GradDtype, LoraDtype, Method, Optimizer, OptimizerImpl, Precision, Problem,
+    Attention, Config, GradDtype, LoraDtype, Loss, Method, Optimizer, OptimizerImpl, Precision, Problem,
     ProblemKind, Recompute, Stack,
 };
-use crate::ledger::activations::{Compute, Kernel, Lora, Run};
+use crate::ledger::activations::{Compute, Criterion, Kernel, Lora, Run};
 use crate::ledger::optimizer::Stepping;
 use crate::ledger::tape::Gradients;
 use crate::ledger::{Dtype, Plan};
@@ -107,7 +107,13 @@ impl Setup {
         let padding = flag(config, "padding_mask");
         let run =
             Run { compute: self.compute, kernel, padding, frozen: self.lora.is_some(), lora: self.lora };
-        Plan { run, gradients, recompute_layers, keep_logits: flag(config, "keep_logits") }
+        let criterion = match config.loss {
+            Loss::Standard => Criterion::Standard,
+            // What torchtune's own loss starts with (`num_output_chunks`).
+            Loss::Chunked => Criterion::Chunked(config.loss_chunks.unwrap_or(8)),
+            Loss::Fused => Criterion::Fused,
+        };
+        Plan { run, gradients, recompute_layers, keep_logits: flag(config, "keep_logits"), criterion }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The parts of one training step on one GPU: embedding, each distinct layer, head and loss. Each is run once on a
 //! tape; the timeline strings them together.
 
-use super::activations::{self, Kernel, Mask, Run, STREAM};
+use super::activations::{self, Criterion, Kernel, Mask, Run, STREAM};
 use super::tape::{Event, Gradients, Role, Storage, Tape};
 use super::{Dtype, Group, Symbols};
 use crate::architecture::{Architecture, Body, Layer, weights};
@@ -35,6 +35,7 @@ pub(crate) struct Plan {
     pub(crate) recompute_layers: usize,
     /// The program holds the logits beyond the loss.
     pub(crate) keep_logits: bool,
+    pub(crate) criterion: Criterion,
 }
 
 impl Plan {
@@ -175,7 +176,7 @@ fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Par
     let mut tape = Tape::new(numbers, stream, true);
     tape.enter("", Group::Residual);
     let x = tape.handed(STREAM, stream, true);
-    let loss = activations::loss(&mut tape, x, &plan.run, model, plan.keep_logits);
+    let loss = activations::loss(&mut tape, x, &plan.run, model, plan.criterion, plan.keep_logits);
     // A tied head's gradient waits for the embedding's.
     if model.tied {
         tape.leave_waiting(weights::EMBED);

@@ -510,6 +510,16 @@ tensors! {
     why "The soft cap passes the logits through tanh, which keeps its output: one more tokens × vocabulary tensor." "软上限让 logits 经过 tanh，而 tanh 保留其输出：又一个 词元数 × 词表 的张量。",
     release "A fused loss with soft cap inside (Liger)." "使用内置软上限的融合损失（Liger）。";
 
+    EARLY_INPUT_GRADIENT, "early_input_gradient", "liger_kernel/ops/fused_linear_cross_entropy.py",
+    name "gradient of the head's input, made in forward" "前向中算出的输出头输入梯度",
+    why "A fused loss makes its gradients while it has the logits of a few tokens, and keeps them instead of the logits." "融合损失在持有少量词元的 logits 时就算出梯度，保留梯度而非 logits。",
+    release "Nothing needs to: as large as the residual stream." "无须释放：与残差流一样大。";
+
+    EARLY_WEIGHT_GRADIENT, "early_weight_gradient", "liger_kernel/ops/fused_linear_cross_entropy.py",
+    name "gradient of the head, made in forward" "前向中算出的输出头权重梯度",
+    why "A fused loss makes the gradient of the output embedding in forward, so it lives from there on instead of from backward." "融合损失在前向就算出输出头的梯度，因此它从前向而非反向开始存在。",
+    release "A frozen head (LoRA) has none." "冻结输出头（LoRA）则没有。";
+
     SHIFTED_LABELS, "labels", "transformers/loss/loss_utils.py",
     name "shifted labels" "错位后的标签",
     why "Backward of the loss reads which token was right." "损失的反向要读取正确词元。",

@@ -3,6 +3,7 @@
 use super::super::tape::{Back, Role, SCALAR, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::ROTARY;
+use super::loss::{Criterion, chunked, fused};
 use super::{B, Compute, Run, S, STREAM, dropout, linear, norm};
 use crate::architecture::{Architecture, Linear, Param, weights};
 use crate::text::tensors;
@@ -95,7 +96,14 @@ pub(crate) fn prologue(
 
 /// Final norm, output embedding and cross entropy (transformers, `ForCausalLMLoss`): logits are cast to fp32, and
 /// the log-softmax over the vocabulary is kept.
-pub(crate) fn loss(tape: &mut Tape, x: Var, run: &Run, model: &Architecture, keep_logits: bool) -> Var {
+pub(crate) fn loss(
+    tape: &mut Tape,
+    x: Var,
+    run: &Run,
+    model: &Architecture,
+    criterion: Criterion,
+    keep_logits: bool,
+) -> Var {
     let compute = run.compute;
     let mut hidden = x;
     if let Some(last) = &model.final_norm {
@@ -104,6 +112,17 @@ pub(crate) fn loss(tape: &mut Tape, x: Var, run: &Run, model: &Architecture, kee
     }
     tape.enter("lm_head", Group::LmHead);
     let weight = if model.tied { weights::EMBED } else { weights::LM_HEAD };
+    if criterion != Criterion::Standard {
+        // The labels are shifted first.
+        let labels = tape.constant("shift", LABELS, Dtype::Int64);
+        let loss = match criterion {
+            Criterion::Chunked(chunks) => chunked(tape, hidden, weight, labels, chunks, run),
+            _ => fused(tape, hidden, weight, run),
+        };
+        tape.drop(labels);
+        tape.drop(hidden);
+        return loss;
+    }
     let logits = linear(tape, hidden, Linear { weight, bias: None }, LOGITS, run, &tensors::LINEAR_INPUT);
     let logits = if model.final_soft_cap { capped(tape, logits) } else { logits };
     tape.enter("loss", Group::Loss);

@@ -6,12 +6,14 @@ mod core;
 mod head;
 mod latent;
 mod linear;
+mod loss;
 mod mlp;
 mod moe;
 mod norm;
 
 pub(crate) use self::core::Kernel;
 pub(crate) use head::{Mask, embedding, loss, prologue};
+pub(crate) use loss::Criterion;
 
 use linear::linear;
 

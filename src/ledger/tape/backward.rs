@@ -47,7 +47,14 @@ impl Tape<'_> {
             if point == node.output { self.release(gradient) } else { self.parked.push((point, gradient)) }
         }
         node.saves.into_iter().flatten().for_each(|saved| self.release(saved));
+        if let Back::Made(Some(weight)) = node.back {
+            self.param_gradient(weight, self.weight, gradients);
+        }
         for (param, own) in cast.into_iter().flatten() {
+            if let Back::Shared { cast, first, .. } = node.back {
+                self.add_share(param, own, cast, first, gradients);
+                continue;
+            }
             match self.tied {
                 Some((tied, head)) if tied == param => {
                     self.tied = None;
@@ -84,7 +91,17 @@ impl Tape<'_> {
                 }
                 [None; 3]
             }
-            Back::Fresh | Back::Linear { .. } => self.fresh(node),
+            Back::Fresh | Back::Linear { .. } | Back::Shared { .. } => self.fresh(node),
+            Back::Made(_) => {
+                // Whether the incoming gradient is 1 is asked first: a number, and its comparison.
+                let one = self.alloc(&tensors::SCRATCH, SCALAR, Dtype::Fp32, Role::Working);
+                let equal = Shape::new(&[Dim::Const(2)]);
+                let equal = self.alloc(&tensors::SCRATCH, equal, Dtype::Bool, Role::Working);
+                self.release(one);
+                self.release(equal);
+                let kept = node.inputs[0].zip(node.saves[0]);
+                [kept.map(|(input, gradient)| (input, self.hold(gradient))), None, None]
+            }
             Back::FreshWithScratch => {
                 let hidden = self.alloc(&tensors::SCRATCH, shape, dtype, Role::Hidden);
                 let made = self.fresh(node);
@@ -117,6 +134,7 @@ impl Tape<'_> {
         let (params, cast) = match node.back {
             Back::Linear { weight, bias, cast } => ([Some(weight), bias], cast),
             Back::Scale { weight, cast } => ([Some(weight), None], cast),
+            Back::Shared { weight, .. } => ([Some(weight), None], true),
             Back::Weight(weight) => ([Some(weight), None], self.tied.is_some_and(|(tied, _)| tied == weight)),
             _ => return [None; 2],
         };
@@ -203,6 +221,34 @@ impl Tape<'_> {
         if gradients.pass() {
             self.step_on(shape, dtype, gradients);
             self.release(sum);
+        }
+    }
+
+    /// One more gradient of a weight that many operators read. The first is a transposed view, to which autograd cannot
+    /// add in place; their sum is not.
+    fn add_share(&mut self, weight: Param, own: Id, cast: bool, first: bool, gradients: Gradients) {
+        let (sum, summed) = match self.shared.take() {
+            None => (own, false),
+            Some((old, summed)) => {
+                let Storage { shape, dtype, .. } = self.storages[own];
+                let sum =
+                    if summed { old } else { self.alloc(&tensors::GRADIENT, shape, dtype, Role::Working) };
+                if !summed {
+                    self.release(old);
+                }
+                self.release(own);
+                (sum, true)
+            }
+        };
+        if !first {
+            self.shared = Some((sum, summed));
+        } else if cast {
+            self.param_gradient(weight, self.weight, gradients);
+            self.release(sum);
+        } else {
+            // The sum is the gradient from here on.
+            self.release(sum);
+            self.param_gradient(weight, self.weight, gradients);
         }
     }
 

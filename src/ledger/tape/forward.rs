@@ -75,6 +75,20 @@ impl Tape<'_> {
         views
     }
 
+    /// The same for any number of parts.
+    pub(crate) fn split_all(
+        &mut self,
+        operator: &'static str,
+        whole: Var,
+        parts: impl Iterator<Item = Shape>,
+    ) -> Vec<Var> {
+        let joined = self.vars[whole.0].shape;
+        let point = self.view(operator, whole, joined, Back::Fresh);
+        let views = parts.map(|shape| self.view(operator, point, shape, Back::Join)).collect();
+        self.drop(point);
+        views
+    }
+
     fn node(
         &mut self,
         place: usize,
@@ -84,7 +98,14 @@ impl Tape<'_> {
         dtype: Dtype,
         back: Back,
     ) -> Var {
-        let trains = matches!(back, Back::Linear { .. } | Back::Scale { .. } | Back::Weight(_));
+        let trains = matches!(
+            back,
+            Back::Linear { .. }
+                | Back::Scale { .. }
+                | Back::Weight(_)
+                | Back::Shared { .. }
+                | Back::Made(Some(_))
+        );
         let needs_grad = trains || inputs.iter().any(|input| self.vars[input.0].needs_grad);
         self.recorded = needs_grad && self.tracked;
         let output = self.var(storage, shape, dtype, needs_grad);
@@ -169,6 +190,16 @@ impl Tape<'_> {
         } else {
             self.release(copy);
         }
+    }
+
+    /// The last operator keeps the copy, and so may the next.
+    pub(crate) fn share_weight_copy(&mut self, copy: Id) {
+        self.save_storage(copy, &tensors::WEIGHT_COPY, Role::WeightCopy);
+    }
+
+    /// No operator from here on reads the copy.
+    pub(crate) fn forget_weight_copy(&mut self, copy: Id) {
+        self.release(copy);
     }
 
     /// Made by this part, held beyond it.

@@ -106,6 +106,11 @@ pub(crate) enum Back {
     Scale { weight: Param, cast: bool },
     /// Only a parameter's gradient (`embedding`).
     Weight(Param),
+    /// A linear that reads a weight which others of this tape read as well: gradients of the weight are added up, the
+    /// `first` one in forward being the last in backward.
+    Shared { weight: Param, cast: bool, first: bool },
+    /// Gradients were made in forward and kept: of the input, and of this weight.
+    Made(Option<Param>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +176,8 @@ pub(crate) struct Tape<'n> {
     waits_for: Option<Param>,
     /// The gradient of a weight at its product's size, while it is summed down.
     full: Option<Id>,
+    /// The gradient so far of a weight that many operators read, and whether it is a sum already.
+    shared: Option<(Id, bool)>,
     /// Gradients of a split's views that wait for its backward.
     parked: Vec<(Var, Id)>,
     tracked: bool,
@@ -200,6 +207,7 @@ impl<'n> Tape<'n> {
             tied_in_place: false,
             waits_for: None,
             full: None,
+            shared: None,
             parked: Vec::new(),
             tracked,
             recorded: false,
