@@ -2,7 +2,7 @@
 
 #![expect(clippy::large_enum_variant, reason = "a handful of these exist, built once for a configuration")]
 
-use super::weights::Param;
+use super::weights::{Names, Param};
 use crate::ledger::Dim;
 
 /// A linear layer: weight `[out, in]` and, where it has one, a bias `[out]`.
@@ -16,7 +16,8 @@ pub struct Linear {
 
 impl Linear {
     /// The linear of a table, with its bias or without.
-    pub const fn new((weight, bias): (Param, Param), biased: bool) -> Self {
+    pub(super) const fn new(names: Names, biased: bool) -> Self {
+        let (weight, bias) = *names;
         Self { weight, bias: if biased { Some(bias) } else { None } }
     }
 
@@ -58,7 +59,8 @@ impl Norm {
     }
 
     /// The norm of a table, with its shift or without.
-    pub const fn new(kind: Normalisation, (weight, bias): (Param, Param), biased: bool) -> Self {
+    pub(super) const fn new(kind: Normalisation, names: Names, biased: bool) -> Self {
+        let (weight, bias) = *names;
         Self { kind, weight, bias: if biased { Some(bias) } else { None } }
     }
 

@@ -48,8 +48,8 @@ impl Weight {
     }
 }
 
-/// Weight and bias of one linear layer.
-pub(super) type Names = (Param, Param);
+/// Weight and bias of one linear layer; a reference, since tables of families name the same ones over and over.
+pub(super) type Names = &'static (Param, Param);
 
 impl Param {
     pub(super) const fn new(path: &'static str, group: Group, axes: &[Dim]) -> Self {
@@ -76,7 +76,7 @@ impl Param {
 /// Weight and bias of a linear layer: `linear!("mlp.up_proj", Mlp, [F], H)` is `[f, h]` and `[f]`.
 macro_rules! linear {
     ($path:literal, $group:ident, [$($out:expr),+], $in:expr) => {
-        (
+        const { &(
             $crate::architecture::Param::new(
                 concat!($path, ".weight"),
                 $crate::ledger::Group::$group,
@@ -87,14 +87,14 @@ macro_rules! linear {
                 $crate::ledger::Group::$group,
                 &[$($out),+],
             ),
-        )
+        ) }
     };
 }
 
 /// Scale and shift of a norm: `norm!("ln_1", Norm, [H])`.
 macro_rules! norm {
     ($path:literal, $group:ident, [$($axis:expr),+]) => {
-        (
+        const { &(
             $crate::architecture::Param::new(
                 concat!($path, ".weight"),
                 $crate::ledger::Group::$group,
@@ -105,7 +105,7 @@ macro_rules! norm {
                 $crate::ledger::Group::$group,
                 &[$($axis),+],
             ),
-        )
+        ) }
     };
 }
 pub(super) use {linear, norm};

@@ -14,7 +14,6 @@ use crate::ledger::{Dim, Symbol};
 use crate::text::architecture as words;
 
 /// Projections to queries, keys and values.
-#[expect(clippy::large_enum_variant, reason = "rows of tables, never moved about")]
 #[derive(Clone, Copy, Debug)]
 pub(super) enum QkvNames {
     Separate([Names; 3]),
@@ -74,7 +73,6 @@ pub(super) enum Mlp {
 }
 
 /// Where the norms of a layer are.
-#[expect(clippy::large_enum_variant, reason = "rows of tables, never moved about")]
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Norms {
     /// Before attention, before the feed-forward.

@@ -55,7 +55,7 @@ fn longt5(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
     model.counted_only = true;
     let global = fields.text("encoder_attention_type") == Some("transient-global");
     let buckets = Dim::of(fields.needed("relative_attention_num_buckets")?);
-    let (norm, _) = norm!("layer.0.TransientGlobalSelfAttention.global_input_layer_norm", Attention, [H]);
+    let (norm, _) = *norm!("layer.0.TransientGlobalSelfAttention.global_input_layer_norm", Attention, [H]);
     let table = Param::new(
         "layer.0.TransientGlobalSelfAttention.global_relative_attention_bias.weight",
         Group::Attention,
@@ -76,7 +76,7 @@ fn switch(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
     model.counted_only = true;
     model.symbols.set(Symbol::E, fields.needed("num_experts")?);
     model.symbols.set(Symbol::Top, 1);
-    let (classifier, bias) = linear!("mlp.router.classifier", Router, [E], H);
+    let (classifier, bias) = *linear!("mlp.router.classifier", Router, [E], H);
     let mut experts = vec![
         classifier,
         Param::new("mlp.experts.wi.weight", Group::Experts, &[E, F, H]),

@@ -156,14 +156,11 @@ impl Encoder {
     fn head(&self, fields: &mut Fields) -> Head {
         let class = fields.class();
         let labels = Dim::of(fields.labels().unwrap_or(2));
-        let classifier = Output::Classes(Linear::new(
-            (
-                Param::new("classifier.weight", Group::LmHead, &[labels, H]),
-                Param::new("classifier.bias", Group::LmHead, &[labels]),
-            ),
-            true,
-        ));
-        let (weight, bias) = linear!("pooler.dense", Other, [H], H);
+        let classifier = Output::Classes(Linear {
+            weight: Param::new("classifier.weight", Group::LmHead, &[labels, H]),
+            bias: Some(Param::new("classifier.bias", Group::LmHead, &[labels])),
+        });
+        let (weight, bias) = *linear!("pooler.dense", Other, [H], H);
         let pooled = || if self.pooler { vec![weight, bias] } else { Vec::new() };
         if class.ends_with("Model") && !class.ends_with("LMHeadModel") {
             return Head { transform: None, output: Output::None, other: pooled() };

@@ -17,7 +17,7 @@ const fn three(path: &'static str, axes: &[Dim]) -> Param {
 
 const ROUTER: Names = linear!("mlp.gate", Router, [E], H);
 /// `DeepSeek`'s router stays fp32.
-const FP32_ROUTER: Names = (ROUTER.0.in_fp32(), ROUTER.1);
+const FP32_ROUTER: Names = &(ROUTER.0.in_fp32(), ROUTER.1);
 
 const MIXTRAL: Experts = Experts {
     count: "num_local_experts",
@@ -26,11 +26,11 @@ const MIXTRAL: Experts = Experts {
     router: ROUTER,
     router_bias: false,
     routing: Routing::SoftmaxRenormalised,
-    gate_up: (
+    gate_up: &(
         three("mlp.experts.gate_up_proj", &[E, TWO_M, H]),
         three("mlp.experts.gate_up_proj_bias", &[E, TWO_M]),
     ),
-    down: (three("mlp.experts.down_proj", &[E, H, M]), three("mlp.experts.down_proj_bias", &[E, H])),
+    down: &(three("mlp.experts.down_proj", &[E, H, M]), three("mlp.experts.down_proj_bias", &[E, H])),
     biased: false,
     shared: Shared::None,
     shared_names: [
@@ -99,11 +99,11 @@ const HUNYUAN: Experts = Experts {
 const GPT_OSS: Experts = Experts {
     router: linear!("mlp.router", Router, [E], H),
     router_bias: true,
-    gate_up: (
+    gate_up: &(
         three("mlp.experts.gate_up_proj", &[E, H, TWO_M]),
         three("mlp.experts.gate_up_proj_bias", &[E, TWO_M]),
     ),
-    down: (three("mlp.experts.down_proj", &[E, M, H]), three("mlp.experts.down_proj_bias", &[E, H])),
+    down: &(three("mlp.experts.down_proj", &[E, M, H]), three("mlp.experts.down_proj_bias", &[E, H])),
     biased: true,
     ..MIXTRAL
 };

@@ -100,8 +100,8 @@ pub(super) fn opt(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture
     let hidden = model.size(Symbol::H);
     if let Some(width) = fields.size("word_embed_proj_dim").filter(|width| *width != hidden) {
         let width = Dim::of(width);
-        let (inward, _) = linear!("project_in", Embedding, [H], width);
-        let (outward, _) = linear!("project_out", LmHead, [width], H);
+        let inward = Param::new("project_in.weight", Group::Embedding, &[H, width]);
+        let outward = Param::new("project_out.weight", Group::LmHead, &[width, H]);
         model.embedding.tables[0] = Param::new("embed_tokens.weight", Group::Embedding, &[V, width]);
         model.embedding.other = vec![inward];
         model.head.other = vec![outward];

@@ -133,7 +133,8 @@ fn head(fields: &mut Fields) -> Head {
     let labels = Dim::of(labels(fields));
     if class.ends_with("Model") {
         let width = fields.size("pooler_output_size").map_or(H, Dim::of);
-        let (weight, bias) = linear!("pooler.dense", Other, [width], H);
+        let weight = Param::new("pooler.dense.weight", Group::Other, &[width, H]);
+        let bias = Param::new("pooler.dense.bias", Group::Other, &[width]);
         let other = vec![weight, bias];
         return Head { transform: None, output: Output::None, other };
     }
