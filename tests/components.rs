@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 use trainmem::architecture::{Half, Param, Weight};
-use trainmem::config::{Optimizer, OptimizerImpl};
+use trainmem::config::{Config, Optimizer, OptimizerImpl, Quantization};
+use trainmem::estimate::estimate;
 use trainmem::ledger::optimizer::{Stepping, states, temporaries};
-use trainmem::ledger::{Dim, Dtype, Entry, Group, Shape, Symbols};
+use trainmem::ledger::quantized::{Quantized, parameters};
+use trainmem::ledger::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbols};
 
 /// cuBLASLt's workspace on the emulated card, which the rows count as a temporary of every matrix product; the ledger
 /// has it as a row of its own.
@@ -138,4 +140,71 @@ fn adam_mini_keeps_one_second_moment_a_row() {
     };
     assert_eq!(bytes(&[4096, 1024]), 4 * (4096 * 1024 + 4096));
     assert_eq!(bytes(&[4096]), 4 * (4096 + 1));
+}
+
+#[test]
+fn weights_of_four_bits_tensor_by_tensor() {
+    let rows = rows("bnb_linear4bit");
+    assert_eq!(rows.len(), 32, "the data holds the rows that this test is about");
+    for row in rows.iter().filter(|row| row["blocksize"] == 64) {
+        let id = row["id"].as_str().expect("an id");
+        let storage = if id.contains("-dq1-") { Quantization::Nf4Double } else { Quantization::Nf4 };
+        let (rows, columns) = id.rsplit('-').next().and_then(|size| size.split_once('x')).expect("a size");
+        let sizes = [rows, columns].map(|size| size.parse().expect("a number"));
+        let quantized = Quantized { storage, compute: Dtype::Bf16 };
+        let mut ours = parameters(&[weight(&sizes)], quantized, Dtype::Bf16, &Symbols::default());
+        ours.retain(|row| row.block == Block::Parameters);
+        let found = row["tensors"].as_array().expect("tensors");
+        let names: Vec<&str> = ours.iter().map(|row| row.tensor.id).collect();
+        assert_eq!(names.len(), found.len(), "{id}: {names:?}");
+        for (ours, theirs) in ours.iter().zip(found) {
+            assert_eq!(ours.bytes, number(&theirs[3]), "{id}: {}", theirs[0]);
+        }
+        assert_eq!(ours.iter().map(|row| row.bytes).sum::<u64>(), number(&row["sum"]), "{id}");
+    }
+}
+
+/// QLoRA steps of Llama 3 8B: parameters, states, and the peaks of forward and of the step.
+#[test]
+fn qlora_steps() {
+    let lines: Vec<&str> = include_str!("data/quantized.jsonl").lines().collect();
+    assert_eq!(lines.len(), 5, "the data holds the rows that this test is about");
+    for line in lines {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let read = Config::from_json(&case["config"].to_string()).expect("a configuration");
+        let ours = estimate(&read.config).expect("this model can be read");
+        let sum =
+            |block| ours.ledger.iter().filter(|row| row.block == block).map(|row| row.bytes).sum::<u64>();
+        let (id, found) = (&case["id"], &case["expect"]);
+        // Rotary frequencies and, under double quantisation, the library's map are no parameters.
+        let map = if read.config.quantization == Quantization::Nf4Double { 1024 } else { 0 };
+        let parameters = number(&found["static"]["with_lora"]) - 512 - map;
+        assert_eq!(sum(Block::Parameters), parameters, "{id}: parameters");
+        assert_eq!(sum(Block::Optimizer), number(&found["static"]["optimizer"]["bytes"]), "{id}: states");
+        assert_eq!(ours.peak.bytes, number(&found["peak_requested"]), "{id}: peak");
+        let forward = ours.timeline.iter().find(|instant| instant.moment.phase == Phase::Loss);
+        let most = number(&found["phases"]["step2_forward"]["requested_peak"]);
+        assert_eq!(forward.map(|instant| instant.live.sum()), Some(most), "{id}: forward");
+    }
+}
+
+/// Before `prepare_model_for_kbit_training` and without adapters: what loading the model takes, its rotary frequencies
+/// and the library's map included.
+#[test]
+fn a_model_loaded_in_four_bits() {
+    let link = "method=qlora&quantization=nf4-double&model=llama-3.1-8b&precision=bf16\
+                &prepare_model_for_kbit_training=false";
+    let read = Config::from_link(link);
+    assert!(read.problems.is_empty(), "{:?}", read.problems);
+    let ours = estimate(&read.config).expect("this model can be read");
+    let loaded = |row: &&Entry| {
+        let adapter = row.part.starts_with("lora");
+        (row.block == Block::Parameters && !adapter) || ["buffer", "dynamic_map"].contains(&row.tensor.id)
+    };
+    assert_eq!(ours.ledger.iter().filter(loaded).map(|row| row.bytes).sum::<u64>(), 5_702_541_696);
+    assert_eq!(
+        ours.parameters.total - ours.parameters.trainable,
+        8_030_261_248,
+        "parameters are counted, not bytes"
+    );
 }

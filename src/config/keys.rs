@@ -104,11 +104,11 @@ keys! {
     Params "params", Model, count(1, 1_000_000_000_000_000), Yes, params;
     Architecture "architecture", Model, Kind::Object, Yes;
 
-    Method "method", Training, Kind::Choice(Method::WORDS), Only(&["full", "lora"]), method;
+    Method "method", Training, Kind::Choice(Method::WORDS), Only(&["full", "lora", "qlora"]), method;
     LoraRank "lora_rank", Training, count(1, 65_536), Yes, lora_rank;
     LoraTargets "lora_targets", Training, Kind::Text, Yes, lora_targets;
     LoraDtype "lora_dtype", Training, Kind::Choice(LoraDtype::WORDS), Yes, lora_dtype;
-    Quantization "quantization", Training, Kind::Choice(Quantization::WORDS), NotYet, quantization;
+    Quantization "quantization", Training, Kind::Choice(Quantization::WORDS), Yes, quantization;
     Precision "precision", Training, Kind::Choice(Precision::WORDS),
         Only(&["bf16-mixed", "fp16-mixed", "bf16-autocast", "fp16-autocast", "fp32", "bf16", "fp16"]), precision;
     GradDtype "grad_dtype", Training, Kind::Choice(GradDtype::WORDS), Yes, grad_dtype;
@@ -171,7 +171,7 @@ keys! {
     LossParallel "loss_parallel", Advanced, Kind::Flag, NotYet;
     LoraDropout "lora_dropout", Advanced, Kind::Probability, Yes;
     ModulesToSave "modules_to_save", Advanced, Kind::Text, NotYet;
-    PrepareModelForKbitTraining "prepare_model_for_kbit_training", Advanced, Kind::Flag, NotYet;
+    PrepareModelForKbitTraining "prepare_model_for_kbit_training", Advanced, Kind::Flag, Yes;
     Autocast "autocast", Advanced, Kind::Text, NotYet;
     FastKernels "fast_kernels", Advanced, Kind::Text, NotYet;
     Compile "compile", Advanced, Kind::Flag, NotYet;

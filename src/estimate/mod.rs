@@ -8,7 +8,9 @@ use crate::architecture::{Architecture, Weight};
 use crate::config::{Config, Gpu, Problem, ProblemKind};
 use crate::ledger::rows::Rows;
 use crate::ledger::tape::Gradients;
-use crate::ledger::{Block, ByBlock, Entry, Group, Parts, Phase, Symbol, Symbols, optimizer, weights};
+use crate::ledger::{
+    Block, ByBlock, Entry, Group, Parts, Phase, Symbol, Symbols, optimizer, quantized, weights,
+};
 use crate::text::architecture as words;
 use crate::timeline::{self, Instant, Live, Moment};
 use peak::Scene;
@@ -166,7 +168,10 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let base = model.weights();
     let adapters = setup.lora.map(|lora| (model.adapters(lora.targets), lora.dtype));
 
-    let mut parameters = weights::parameters(&base, setup.compute.weight, &symbols);
+    let mut parameters = match setup.quantized {
+        Some(stored) => quantized::parameters(&base, stored, setup.compute.weight, &symbols),
+        None => weights::parameters(&base, setup.compute.weight, &symbols),
+    };
     if let Some((adapters, dtype)) = &adapters {
         parameters.extend(weights::parameters(adapters, *dtype, &symbols));
     }

@@ -162,7 +162,13 @@ impl<'s, 'n> Scene<'s, 'n> {
 
 /// Whether a gradient row is that of a storage's weight.
 fn is(row: &Entry, module: &str, shape: Shape) -> bool {
-    row.shape == shape && row.module.rsplit_once('.').is_some_and(|(owner, _)| owner == module)
+    // An adapter's row is named by its linear, any other by the weight's own path.
+    let owner = if row.part.is_empty() {
+        row.module.rsplit_once('.').map(|(owner, _)| owner)
+    } else {
+        Some(row.module)
+    };
+    row.shape == shape && owner == Some(module)
 }
 
 /// How many gradients of this row a part makes.

@@ -4,10 +4,11 @@ use crate::architecture::Architecture;
 use crate::architecture::adapters::Targets;
 use crate::config::{
     Attention, Config, GradDtype, LoraDtype, Loss, Method, Optimizer, OptimizerImpl, Precision, Problem,
-    ProblemKind, Recompute, Stack,
+    ProblemKind, Quantization, Recompute, Stack,
 };
 use crate::ledger::activations::{Compute, Criterion, Kernel, Lora, Run};
 use crate::ledger::optimizer::Stepping;
+use crate::ledger::quantized::Quantized;
 use crate::ledger::tape::Gradients;
 use crate::ledger::{Dtype, Plan};
 use crate::text::estimate as words;
@@ -23,6 +24,8 @@ pub(super) struct Setup {
     pub(super) stepping: Stepping,
     /// Adapters over a frozen base.
     pub(super) lora: Option<Lora>,
+    /// How the base is stored under `qlora`.
+    pub(super) quantized: Option<Quantized>,
     pub(super) warnings: Vec<Problem>,
 }
 
@@ -41,12 +44,25 @@ impl Setup {
             Precision::Bf16Autocast | Precision::Fp16Autocast => (Dtype::Fp32, low, false),
             Precision::Bf16Mixed | Precision::Fp16Mixed | Precision::Fp8Mixed => (low, low, true),
         };
+        let quantized = quantized(config, low);
+        // peft's `prepare_model_for_kbit_training` casts what is not quantised to fp32; its trainers then compute under
+        // autocast. Who keeps adapters in 16 bits (torchtune, LitGPT) does neither.
+        let prepared = quantized.is_some()
+            && switch(config, "prepare_model_for_kbit_training")
+                .unwrap_or(config.lora_dtype != LoraDtype::Bf16);
+        let (adapter, weight, matmul) = match prepared {
+            true if switch(config, "autocast").unwrap_or(config.precision != Precision::Fp32) => {
+                (low, Dtype::Fp32, low)
+            }
+            true => (low, Dtype::Fp32, Dtype::Fp32),
+            false => (weight, weight, matmul),
+        };
         let lora = matches!(config.method, Method::Lora | Method::Qlora).then(|| {
             let (targets, unknown) = Targets::parse(&config.lora_targets);
             warnings
                 .extend(unknown.into_iter().map(|word| note("lora_targets", word, words::UNKNOWN_TARGET)));
             // peft leaves adapters in the base's own type, or makes them fp32.
-            let dtype = if config.lora_dtype == LoraDtype::Bf16 { weight } else { Dtype::Fp32 };
+            let dtype = if config.lora_dtype == LoraDtype::Bf16 { adapter } else { Dtype::Fp32 };
             let dropout = config.advanced.get("lora_dropout").and_then(serde_json::Value::as_f64);
             Lora { targets, dtype, dropout: dropout.is_some_and(|p| p > 0.0) }
         });
@@ -85,6 +101,7 @@ impl Setup {
             gradient_buffer: gradient != trained && !stepping.in_backward(),
             stepping,
             lora,
+            quantized,
             warnings,
         }
     }
@@ -105,8 +122,14 @@ impl Setup {
             false => Gradients::Born,
         };
         let padding = flag(config, "padding_mask");
-        let run =
-            Run { compute: self.compute, kernel, padding, frozen: self.lora.is_some(), lora: self.lora };
+        let run = Run {
+            compute: self.compute,
+            kernel,
+            padding,
+            frozen: self.lora.is_some(),
+            lora: self.lora,
+            quantized: self.quantized,
+        };
         let criterion = match config.loss {
             Loss::Standard => Criterion::Standard,
             // What torchtune's own loss starts with (`num_output_chunks`).
@@ -119,7 +142,18 @@ impl Setup {
 
 /// An advanced switch that is off unless given.
 pub(super) fn flag(config: &Config, key: &str) -> bool {
-    config.advanced.get(key).and_then(serde_json::Value::as_bool).unwrap_or(false)
+    switch(config, key).unwrap_or(false)
+}
+
+/// An advanced switch, where it is given.
+fn switch(config: &Config, key: &str) -> Option<bool> {
+    config.advanced.get(key).and_then(serde_json::Value::as_bool)
+}
+
+/// How the frozen base is stored.
+fn quantized(config: &Config, compute: Dtype) -> Option<Quantized> {
+    let asked = config.method == Method::Qlora && config.quantization != Quantization::None;
+    asked.then_some(Quantized { storage: config.quantization, compute })
 }
 
 /// Rank of GaLore's and APOLLO's projections: what GaLore's own examples and transformers' documentation use.

@@ -7,6 +7,7 @@ pub(crate) mod activations;
 pub mod optimizer;
 mod parts;
 mod phase;
+pub mod quantized;
 pub(crate) mod rows;
 mod shape;
 pub(crate) mod tape;

@@ -35,6 +35,61 @@ tensors! {
     why "The model itself." "模型本身。",
     release "A narrower dtype, quantisation, or sharding (FSDP, ZeRO-3)." "更窄的数据类型、量化，或切分（FSDP、ZeRO-3）。";
 
+    WEIGHT_4_BIT, "", "bitsandbytes/functional.py (quantize_4bit); Dettmers et al. 2023 (QLoRA), arXiv:2305.14314",
+    name "weight in 4 bits" "4 位权重",
+    why "Two frozen weights a byte (NormalFloat); they are made 16 bits wide for each product." "冻结权重两个占一字节（NormalFloat）；每次相乘时还原为 16 位。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    WEIGHT_8_BIT, "", "bitsandbytes/nn/modules.py (Int8Params); Dettmers et al. 2022, arXiv:2208.07339",
+    name "weight in 8 bits" "8 位权重",
+    why "One frozen weight a byte (LLM.int8)." "冻结权重一个占一字节（LLM.int8）。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    ROW_SCALE, "SCB", "bitsandbytes/nn/modules.py (Int8Params)",
+    name "scale of each row" "每行的缩放系数",
+    why "What the bytes of a row are multiples of." "该行各字节所乘的系数。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    ABSMAX, "absmax", "bitsandbytes/functional.py (quantize_4bit); Dettmers et al. 2023 (QLoRA), arXiv:2305.14314",
+    name "scales of the blocks" "分块缩放系数",
+    why "One for each 64 weights: fp32, or one byte under double quantisation." "每 64 个权重一个：fp32，双重量化时为一字节。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    QUANT_CODE, "code", "bitsandbytes/functional.py (quantize_4bit); Dettmers et al. 2023 (QLoRA), arXiv:2305.14314",
+    name "values of the 4-bit code" "4 位码表",
+    why "The 16 values that four bits stand for; each tensor has its own copy." "四位所代表的 16 个值；每个张量各有一份。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    ABSMAX_OFFSET, "offset", "bitsandbytes/functional.py (quantize_4bit); Dettmers et al. 2023 (QLoRA), arXiv:2305.14314",
+    name "offset of the scales" "缩放系数的偏移",
+    why "Subtracted from the scales before they are quantised themselves." "量化缩放系数前先减去它。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    ABSMAX_OF_ABSMAX, "state2.absmax", "bitsandbytes/functional.py (quantize_4bit); Dettmers et al. 2023 (QLoRA), arXiv:2305.14314",
+    name "scales of the scales" "缩放系数的缩放系数",
+    why "One fp32 for each 256 scales." "每 256 个缩放系数一个 fp32。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    ABSMAX_CODE, "state2.code", "bitsandbytes/functional.py (quantize_4bit); Dettmers et al. 2023 (QLoRA), arXiv:2305.14314",
+    name "values of the 8-bit code" "8 位码表",
+    why "The 256 values that a quantised scale stands for; each tensor has its own copy." "量化后的缩放系数所代表的 256 个值；每个张量各有一份。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    ABSMAX_MAP, "dynamic_map", "bitsandbytes/functional.py (name2qmap)",
+    name "the library's own map" "库自带的映射表",
+    why "bitsandbytes keeps the map that it quantises scales with." "bitsandbytes 保留量化缩放系数所用的映射表。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    DEQUANTIZED, "dequantized", "bitsandbytes/autograd/_functions.py",
+    name "weight made wide again" "反量化的权重",
+    why "A product needs the whole weight in the compute dtype; one linear's at a time, in forward and in backward." "相乘时需要计算精度的完整权重；前向与反向中每次只有一个线性层的。",
+    release "Nothing needs to: one weight at a time." "无须释放：每次只有一个权重。";
+
+    INT8_INPUT, "int8_input", "bitsandbytes/autograd/_functions.py (MatMul8bitLt)",
+    name "input that recomputation cannot release" "重计算无法释放的输入",
+    why "LLM.int8 remembers its input outside of autograd's saved tensors, so checkpointing does not drop it." "LLM.int8 在自动求导的保存机制之外记住输入，因此重计算去不掉它。",
+    release "4-bit quantisation (nf4) keeps no input." "4 位量化（nf4）不保留输入。";
+
     BUFFER, "buffer", MODELING,
     name "rotary frequencies" "旋转位置频率",
     why "A small table from which the rotary cosines and sines are made." "用来生成旋转位置编码余弦、正弦的小表。",

@@ -3,7 +3,8 @@
 use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Shape, Symbol, Tensor};
 use super::Run;
-use crate::architecture::{Linear, adapters};
+use crate::architecture::{Linear, Param, adapters};
+use crate::ledger::quantized::Quantized;
 use crate::text::tensors;
 
 /// `torch.nn.functional.linear`: keeps its input, as `kept`, when the weight is trained. Under autocast input and
@@ -18,7 +19,11 @@ pub(super) fn linear(
     run: &Run,
     kept: &'static Tensor,
 ) -> Var {
-    let base = plain(tape, x, linear, out, run, kept);
+    let adapted = run.lora.is_some_and(|lora| lora.targets.covers(linear.weight.module()));
+    let base = match run.quantized.filter(|_| Quantized::covers(&linear.weight)) {
+        Some(stored) => quantized(tape, x, linear.weight, out, stored, adapted),
+        None => plain(tape, x, linear, out, run, kept),
+    };
     match run.lora.filter(|lora| lora.targets.covers(linear.weight.module())) {
         None => base,
         Some(lora) => adapter(tape, x, base, linear, run, lora.dtype, lora.dropout),
@@ -44,10 +49,57 @@ fn plain(tape: &mut Tape, x: Var, linear: Linear, out: Shape, run: &Run, kept: &
     }
     if let Some(copy) = copy {
         // Autocast's cache holds only copies of weights that are trained.
-        tape.keep_weight_copy(copy, !run.frozen);
+        tape.keep_weight_copy(copy, input, !run.frozen);
     }
     if copied {
         tape.drop(input);
+    }
+    y
+}
+
+/// A product in 16 bits of more rows than this makes the whole weight first; of fewer, a kernel reads the four bits
+/// (bitsandbytes/backends/cuda/ops.py).
+const DEQUANTIZES_ABOVE: u64 = 1536;
+
+/// A frozen linear of bitsandbytes: nothing is kept but the weight itself, which backward makes wide again. The output
+/// has the input's type. (`adapted`: peft clones the output of a 4-bit linear before it adds to it.)
+fn quantized(tape: &mut Tape, x: Var, weight: Param, out: Shape, stored: Quantized, adapted: bool) -> Var {
+    let (own, shape) = (tape.dtype(x), tape.shape(x));
+    if !stored.four_bit() {
+        // LLM.int8 rounds an fp16 copy of the input (bitsandbytes/autograd/_functions.py, `MatMul8bitLt`).
+        let half = tape.constant("half", shape, Dtype::Fp16);
+        let rounded = tape.constant("int8", shape, Dtype::Byte);
+        tape.drop(half);
+        let y = tape.run("linear 8-bit", &[x], out, own, Back::Dequantized(weight.shape, own));
+        // `ctx.A`: no saved tensor, so recomputation does not release it.
+        tape.keep(x, &tensors::LINEAR_INPUT, &tensors::INT8_INPUT);
+        tape.drop(rounded);
+        return y;
+    }
+    let low = stored.compute;
+    let copied = own != low;
+    let input = if copied { tape.run("cast", &[x], shape, low, Back::Through) } else { x };
+    let width = shape.dims().last().map_or(1, |dim| dim.value(tape.numbers())).max(1);
+    let wide = shape.elements(tape.numbers()) / width > DEQUANTIZES_ABOVE;
+    let scales = (wide && stored.nested()).then(|| {
+        let scales = weight.shape.per_block(64);
+        [(); 2].map(|()| tape.constant("dequantize scales", scales, Dtype::Fp32))
+    });
+    let whole = wide.then(|| tape.constant("dequantize", weight.shape, low));
+    let mut y = tape.run("linear 4-bit", &[input], out, low, Back::Dequantized(weight.shape, low));
+    for done in whole.into_iter().chain(scales.into_iter().flatten()) {
+        tape.drop(done);
+    }
+    if copied {
+        tape.drop(input);
+        let cast = tape.run("cast", &[y], out, own, Back::Through);
+        tape.drop(y);
+        y = cast;
+    }
+    if adapted {
+        let clone = tape.run("clone", &[y], out, own, Back::Through);
+        tape.drop(y);
+        y = clone;
     }
     y
 }
@@ -65,6 +117,9 @@ fn adapter(
     let (low, out) = (tape.dtype(base), tape.shape(base));
     let (a, b) = adapters::of(linear.weight);
     let shape = tape.shape(x);
+    // peft's adapters on linears of bitsandbytes leave the cast to autocast (peft/tuners/lora/bnb.py).
+    let left = run.quantized.is_some() && run.compute.autocast();
+    let dtype = if left { tape.dtype(x) } else { dtype };
     let copied = tape.dtype(x) != dtype;
     let mut input = if copied { tape.run("to adapter dtype", &[x], shape, dtype, Back::Through) } else { x };
     if dropout {

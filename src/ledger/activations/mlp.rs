@@ -19,13 +19,15 @@ pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, run: &Run, grou
     tape.enter(gate_proj.weight.module(), group);
     let gate = linear(tape, x, gate_proj, wide, run, &tensors::LINEAR_INPUT);
     tape.enter(owner(gate_proj), group);
-    let active = tape.run("act", &[gate], wide, run.compute.matmul, Back::Fresh);
+    let dtype = tape.dtype(gate);
+    let active = tape.run("act", &[gate], wide, dtype, Back::Fresh);
     tape.save(gate, &tensors::MLP_GATE);
     tape.drop(gate);
     tape.enter(up_proj.weight.module(), group);
     let up = linear(tape, x, up_proj, wide, run, &tensors::LINEAR_INPUT);
     tape.enter(owner(up_proj), group);
-    let product = tape.run("mul", &[active, up], wide, run.compute.matmul, Back::Fresh);
+    let dtype = tape.dtype(active);
+    let product = tape.run("mul", &[active, up], wide, dtype, Back::Fresh);
     tape.save(active, &tensors::MLP_ACTIVE);
     tape.save(up, &tensors::MLP_UP);
     tape.drop(active);
@@ -50,10 +52,12 @@ fn fused_mlp(tape: &mut Tape, x: Var, gate_up: Linear, down: Linear, run: &Run) 
     let [gate, up] = tape.split("chunk", both, [WIDE; 2]);
     tape.drop(both);
     tape.enter("mlp.activation_fn", Group::Mlp);
-    let active = tape.run("act", &[gate], WIDE, run.compute.matmul, Back::Fresh);
+    let dtype = tape.dtype(gate);
+    let active = tape.run("act", &[gate], WIDE, dtype, Back::Fresh);
     tape.save(gate, &tensors::MLP_GATE_UP);
     tape.enter("mlp", Group::Mlp);
-    let product = tape.run("mul", &[up, active], WIDE, run.compute.matmul, Back::Fresh);
+    let dtype = tape.dtype(active);
+    let product = tape.run("mul", &[up, active], WIDE, dtype, Back::Fresh);
     tape.save(active, &tensors::MLP_ACTIVE);
     tape.save(up, &tensors::MLP_GATE_UP);
     for done in [active, gate, up] {
@@ -72,7 +76,8 @@ pub(super) fn plain_mlp(tape: &mut Tape, x: Var, mlp: &PlainMlp, run: &Run) -> V
     tape.enter("mlp.act", Group::Mlp);
     let active = match mlp.act {
         Activation::Kernel => {
-            let active = tape.run("act", &[wide], WIDE, run.compute.matmul, Back::Fresh);
+            let dtype = tape.dtype(wide);
+            let active = tape.run("act", &[wide], WIDE, dtype, Back::Fresh);
             tape.save(wide, &tensors::MLP_PRE_ACT);
             active
         }

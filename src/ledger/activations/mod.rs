@@ -17,6 +17,7 @@ pub(crate) use loss::Criterion;
 
 use linear::linear;
 
+use super::quantized::Quantized;
 use super::tape::{Back, Tape, Var};
 use super::{Dim, Dtype, Shape, Symbol};
 use crate::architecture::adapters::Targets;
@@ -49,6 +50,8 @@ pub(crate) struct Run {
     pub(crate) frozen: bool,
     /// Adapters that are.
     pub(crate) lora: Option<Lora>,
+    /// How bitsandbytes stores the frozen linears, where it does.
+    pub(crate) quantized: Option<Quantized>,
 }
 
 /// LoRA adapters on some linears.

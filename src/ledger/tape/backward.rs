@@ -92,6 +92,12 @@ impl Tape<'_> {
                 [None; 3]
             }
             Back::Fresh | Back::Linear { .. } | Back::Shared { .. } => self.fresh(node),
+            Back::Dequantized(shape, dtype) => {
+                let weight = self.alloc(&tensors::DEQUANTIZED, shape, dtype, Role::Working);
+                let made = self.fresh(node);
+                self.release(weight);
+                made
+            }
             Back::Made(_) => {
                 // Whether the incoming gradient is 1 is asked first: a number, and its comparison.
                 let one = self.alloc(&tensors::SCRATCH, SCALAR, Dtype::Fp32, Role::Working);

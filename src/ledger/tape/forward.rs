@@ -41,6 +41,21 @@ impl Tape<'_> {
         self.node(place, inputs, Some(storage), shape, dtype, back)
     }
 
+    /// The last operator keeps `var` (as `tensor`) where recomputation cannot see it: in the forward that is run again
+    /// as well (as `again`).
+    pub(crate) fn keep(&mut self, var: Var, tensor: &'static Tensor, again: &'static Tensor) {
+        if self.tracked {
+            return self.save(var, tensor);
+        }
+        let Some(storage) = self.vars[var.0].storage else { return };
+        let (module, group) = (self.module, self.group);
+        let kept = &mut self.storages[storage];
+        if kept.role == Role::Working {
+            kept.holders += 1;
+            *kept = Storage { tensor: again, module, group, role: Role::Saved, ..*kept };
+        }
+    }
+
     /// A view: no storage of its own, one more holder of the input's.
     pub(crate) fn view(&mut self, operator: &'static str, input: Var, shape: Shape, back: Back) -> Var {
         let VarData { storage, dtype, .. } = self.vars[input.0];
@@ -181,14 +196,19 @@ impl Tape<'_> {
 
     /// The last operator keeps the copy; without an operator that does, autocast's cache holds it until forward is
     /// over (`cached`: the weight is trained), or nobody does.
-    pub(crate) fn keep_weight_copy(&mut self, copy: Id, cached: bool) {
-        if self.tracked && self.recorded {
+    pub(crate) fn keep_weight_copy(&mut self, copy: Id, input: Var, cached: bool) {
+        // Only the gradient of the input reads it.
+        if self.tracked && self.recorded && self.vars[input.0].needs_grad {
             self.save_storage(copy, &tensors::WEIGHT_COPY, Role::WeightCopy);
             self.release(copy);
-        } else if cached {
-            self.cached.push(copy);
         } else {
-            self.release(copy);
+            // Backward does not keep it.
+            self.storages[copy].role = Role::Working;
+            if cached {
+                self.cached.push(copy);
+            } else {
+                self.release(copy);
+            }
         }
     }
 

@@ -109,6 +109,8 @@ pub(crate) enum Back {
     /// A linear that reads a weight which others of this tape read as well: gradients of the weight are added up, the
     /// `first` one in forward being the last in backward.
     Shared { weight: Param, cast: bool, first: bool },
+    /// A gradient for the input; meanwhile the frozen weight is made again, in this shape and type.
+    Dequantized(Shape, Dtype),
     /// Gradients were made in forward and kept: of the input, and of this weight.
     Made(Option<Param>),
 }

@@ -1,0 +1,105 @@
+//! Frozen weights as bitsandbytes stores them, under QLoRA: the linears inside layers. Embeddings, norms and the output
+//! embedding stay as they are.
+
+use super::weights::row;
+use super::{Block, Dim, Dtype, Entry, Group, Shape, Symbols, Tensor};
+use crate::architecture::{Half, Param, Weight};
+use crate::config::Quantization;
+use crate::text::tensors;
+
+/// Weights that share one scale (`Params4bit`, its default on CUDA).
+const BLOCK: u16 = 64;
+/// Scales that share one scale of their own, as weights: 64 · 256.
+const NESTED_BLOCK: u16 = 16_384;
+/// Values of four bits, and of eight.
+const CODE: Shape = Shape::new(&[Dim::Const(16)]);
+const CODE_8_BIT: Shape = Shape::new(&[Dim::Const(256)]);
+/// One number.
+const SCALAR: Shape = Shape::new(&[]);
+
+/// Storage of the frozen weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantized {
+    /// Which format (never `none`).
+    pub storage: Quantization,
+    /// Element type of the products (`bnb_4bit_compute_dtype`).
+    pub compute: Dtype,
+}
+
+impl Quantized {
+    /// Whether a parameter is stored so: the matrix of a linear inside a layer (transformers replaces every linear but
+    /// the output embedding).
+    pub fn covers(param: &Param) -> bool {
+        let inside = matches!(
+            param.group,
+            Group::Attention | Group::CrossAttention | Group::Mlp | Group::SharedExperts
+        );
+        inside && param.half == Half::Whole && param.shape.dims().len() == 2
+    }
+
+    /// Four bits a weight.
+    pub const fn four_bit(self) -> bool {
+        matches!(self.storage, Quantization::Nf4 | Quantization::Nf4Double)
+    }
+
+    /// Scales are quantised as well.
+    pub const fn nested(self) -> bool {
+        matches!(self.storage, Quantization::Nf4Double)
+    }
+
+    /// The tensors of one matrix, with their shapes and types.
+    fn tensors(self, shape: Shape) -> Vec<(&'static Tensor, Shape, Dtype)> {
+        let packed = (&tensors::WEIGHT_4_BIT as &'static Tensor, shape.per_block(2), Dtype::Byte);
+        let code = (&tensors::QUANT_CODE as &'static Tensor, CODE, Dtype::Fp32);
+        match self.storage {
+            Quantization::None => Vec::new(),
+            Quantization::Int8 => {
+                let rows = shape.dims().first().copied().unwrap_or(Dim::Const(1));
+                vec![
+                    (&tensors::WEIGHT_8_BIT, shape, Dtype::Byte),
+                    (&tensors::ROW_SCALE, Shape::new(&[rows]), Dtype::Fp32),
+                ]
+            }
+            Quantization::Nf4 => {
+                vec![packed, (&tensors::ABSMAX, shape.per_block(BLOCK), Dtype::Fp32), code]
+            }
+            Quantization::Nf4Double => vec![
+                packed,
+                (&tensors::ABSMAX, shape.per_block(BLOCK), Dtype::Byte),
+                code,
+                (&tensors::ABSMAX_OFFSET, SCALAR, Dtype::Fp32),
+                (&tensors::ABSMAX_OF_ABSMAX, shape.per_block(NESTED_BLOCK), Dtype::Fp32),
+                (&tensors::ABSMAX_CODE, CODE_8_BIT, Dtype::Fp32),
+            ],
+        }
+    }
+}
+
+/// The model's parameters, those that it covers quantised and the others of type `rest`.
+pub fn parameters(weights: &[Weight], quantized: Quantized, rest: Dtype, numbers: &Symbols) -> Vec<Entry> {
+    let mut rows = Vec::with_capacity(weights.len() * 3);
+    for weight in weights {
+        let mut add = |tensor, shape, dtype| {
+            let of = (shape, dtype);
+            rows.push(row(tensor, weight.param, Block::Parameters, of, weight.count, numbers));
+        };
+        if Quantized::covers(&weight.param) {
+            quantized.tensors(weight.param.shape).into_iter().for_each(|(tensor, shape, dtype)| {
+                add(tensor, shape, dtype);
+            });
+        } else {
+            add(&tensors::WEIGHT, weight.param.shape, weight.param.dtype(rest));
+        }
+    }
+    // The library keeps the map that it quantises scales with.
+    if quantized.nested()
+        && let Some(first) = weights.first()
+    {
+        let map = (CODE_8_BIT, Dtype::Fp32);
+        rows.push(Entry {
+            module: "",
+            ..row(&tensors::ABSMAX_MAP, first.param, Block::Overhead, map, 1, numbers)
+        });
+    }
+    rows
+}
