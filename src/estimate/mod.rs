@@ -168,10 +168,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let base = model.weights();
     let adapters = setup.lora.map(|lora| (model.adapters(lora.targets), lora.dtype));
 
-    let mut parameters = match setup.quantized {
-        Some(stored) => quantized::parameters(&base, stored, setup.compute.weight, &symbols),
-        None => weights::parameters(&base, setup.compute.weight, &symbols),
-    };
+    let mut parameters = base_rows(&base, &setup, &symbols);
     if let Some((adapters, dtype)) = &adapters {
         parameters.extend(weights::parameters(adapters, *dtype, &symbols));
     }
@@ -263,6 +260,14 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
         ledger,
         warnings,
         symbols,
+    }
+}
+
+/// The model's own parameters as they are stored.
+fn base_rows(base: &[Weight], setup: &Setup, symbols: &Symbols) -> Vec<Entry> {
+    match setup.quantized {
+        Some(stored) => quantized::parameters(base, stored, setup.compute.weight, symbols),
+        None => weights::parameters(base, setup.compute.weight, symbols),
     }
 }
 

@@ -84,9 +84,9 @@ pub fn parameters(weights: &[Weight], quantized: Quantized, rest: Dtype, numbers
             rows.push(row(tensor, weight.param, Block::Parameters, of, weight.count, numbers));
         };
         if Quantized::covers(&weight.param) {
-            quantized.tensors(weight.param.shape).into_iter().for_each(|(tensor, shape, dtype)| {
+            for (tensor, shape, dtype) in quantized.tensors(weight.param.shape) {
                 add(tensor, shape, dtype);
-            });
+            }
         } else {
             add(&tensors::WEIGHT, weight.param.shape, weight.param.dtype(rest));
         }

@@ -79,7 +79,9 @@ pub(super) fn chunked(
         let inputs = [Some(loss), total];
         let inputs: Vec<Var> = inputs.into_iter().flatten().collect();
         let sum = tape.run("add", &inputs, SCALAR, Dtype::Fp32, Back::Through);
-        inputs.into_iter().for_each(|done| tape.drop(done));
+        for done in inputs {
+            tape.drop(done);
+        }
         total = Some(sum);
     }
     if let Some(copy) = copy {
@@ -92,7 +94,7 @@ pub(super) fn chunked(
 }
 
 /// Output embedding and cross entropy in one: the gradients of both are made in forward and kept; of the logits only a
-/// few tokens' worth ever exists (liger_kernel/ops/fused_linear_cross_entropy.py).
+/// few tokens' worth ever exists (`liger_kernel/ops/fused_linear_cross_entropy.py`).
 pub(super) fn fused(tape: &mut Tape, hidden: Var, weight: Param, run: &Run) -> Var {
     let shape = tape.shape(hidden);
     let width = shape.dims().last().map_or(1, |dim| dim.value(tape.numbers())).max(1);
@@ -114,7 +116,9 @@ pub(super) fn fused(tape: &mut Tape, hidden: Var, weight: Param, run: &Run) -> V
     // Autocast caches only leaves: the transposed weight is cast anew for each product.
     let copy = cast.then(|| tape.constant("cast", weight.shape, low));
     let logits = tape.constant("linear", logits_shape, low);
-    copy.into_iter().for_each(|copy| tape.drop(copy));
+    if let Some(copy) = copy {
+        tape.drop(copy);
+    }
     tape.drop(logits);
     let loss = tape.run(
         "fused_linear_cross_entropy",
