@@ -177,29 +177,18 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let passing = matches!(plan.gradients, Gradients::Stepped { .. });
     let lasting = if passing { &[][..] } else { trained.as_slice() };
     let gradients = weights::gradients(lasting, setup.gradient, setup.gradient_buffer, &symbols);
-    let gradient_bytes = gradients.iter().map(|row| row.bytes).sum::<u64>();
+    let gradient_bytes = gradients.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
     let optimizer::States { rows: states, host } = optimizer::states(trained, setup.stepping, &symbols);
     let temporaries = optimizer::temporaries(trained, setup.stepping, &symbols);
     let inputs = weights::inputs(model, setup.compute.weight, &symbols, plan.run.padding);
 
-    let mut always = Live::default();
-    for row in parameters.iter().chain(&states).chain(&inputs) {
-        always.add(row.block, row.bytes / row.count.max(1), row.count);
-    }
-    let idle = always;
+    let idle = live(parameters.iter().chain(&states).chain(&inputs));
     // A buffer that is never freed, or gradients of the micro-batches before: there from the start.
-    if plan.gradients == Gradients::Added {
-        for row in &gradients {
-            always.add(Block::Gradients, row.bytes / row.count.max(1), row.count);
-        }
-    }
-    let mut stepping = Live::default();
-    for row in &temporaries {
-        stepping.add(row.block, row.bytes / row.count.max(1), row.count);
-    }
+    let added = if plan.gradients == Gradients::Added { gradients.as_slice() } else { &[] };
+    let always = live(parameters.iter().chain(&states).chain(&inputs).chain(added));
 
     let parts = Parts::of(model, &symbols, &plan);
-    let step = timeline::run(&parts, &plan, always, &stepping);
+    let step = timeline::run(&parts, &plan, always, &live(temporaries.iter()));
     let workspaces = totals::workspaces(totals::card(config));
     let scene = Scene { parts: &parts, plan: &plan, worst: &step.worst };
     let saved = peak::saved(&scene);
@@ -269,6 +258,15 @@ fn base_rows(base: &[Weight], setup: &Setup, symbols: &Symbols) -> Vec<Entry> {
         Some(stored) => quantized::parameters(base, stored, setup.compute.weight, symbols),
         None => weights::parameters(base, setup.compute.weight, symbols),
     }
+}
+
+/// What rows hold together.
+fn live<'r>(rows: impl Iterator<Item = &'r Entry>) -> Live {
+    let mut sum = Live::default();
+    for row in rows {
+        sum.add(row.block, row.bytes / row.count.max(1), row.count);
+    }
+    sum
 }
 
 fn count(base: &[Weight], adapters: Option<&[Weight]>, symbols: &Symbols) -> Parameters {
