@@ -99,17 +99,21 @@ impl Architecture {
 
     /// Whether the ledger knows what runs in it; if not, its parameters are counted and nothing else.
     pub fn modelled(&self) -> bool {
-        let plain = self.embedding.tables.len() <= 2
+        let plain = self.embedding.tables.len() <= 3
             && self.embedding.other.is_empty()
-            && self.embedding.norm.is_none()
             && self.encoder.is_none()
-            && self.head.transform.is_none()
             && self.head.other.is_empty()
-            && matches!(self.head.output, Output::Tokens(Linear { bias: None, .. }))
+            && matches!(self.head.output, Output::Tokens(_))
             && !self.counted_only;
         plain
             && self.kinds.iter().all(|kind| !kind.parallel)
             && self.kinds.iter().flat_map(|kind| &kind.sublayers).all(Sublayer::modelled)
+    }
+
+    /// Whether each token sees only those before it: then the loss compares each with the next.
+    pub fn causal(&self) -> bool {
+        let mut bodies = self.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
+        !bodies.any(|body| matches!(body, Body::Attention(attention) if !attention.causal))
     }
 
     /// Whether its attention goes through latents, with rotary positions of their own width.

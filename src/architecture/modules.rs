@@ -352,13 +352,12 @@ impl Sublayer {
 
     /// Whether `ledger::activations` knows how it runs.
     pub(super) fn modelled(&self) -> bool {
-        let body = match &self.body {
-            Body::Attention(attention) => attention.causal && attention.bias == ScoreBias::None,
+        match &self.body {
+            Body::Attention(attention) => attention.bias == ScoreBias::None,
             Body::GatedMlp(_) | Body::PlainMlp(_) | Body::LatentAttention(_) => true,
             Body::Moe(moe) => moe.correction.is_none() && moe.gate_up.bias.is_none(),
             Body::CrossAttention(_) | Body::Counted(_) => false,
-        };
-        body && self.on_sum.is_none()
+        }
     }
 
     /// Calls `each` with its parameters.

@@ -157,6 +157,7 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
 fn mask(model: &Architecture, numbers: &Symbols, run: Run) -> Option<Mask> {
     let bodies = || model.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
     match run.kernel {
+        Kernel::Eager if !model.causal() => None,
         Kernel::Eager => {
             let windowed = |with: bool| {
                 bodies().any(|body| matches!(body, Body::Attention(a) if a.window.is_some() == with))

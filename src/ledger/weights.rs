@@ -94,6 +94,12 @@ pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padd
             2 * model.embedding.rotary_tables,
         ));
     }
+    // Encoders keep the ids of positions, and of token types, in buffers.
+    if let Some(positions) = model.embedding.tables.get(1).filter(|_| !model.causal()) {
+        let ids = Shape::new(&[positions.shape.dims().first().copied().unwrap_or(Dim::Const(1))]);
+        let count = model.embedding.tables.len() as u64 - 1;
+        rows.push(fixed(&tensors::POSITION_IDS, "embeddings", ids, Dtype::Int64, count));
+    }
     if model.embedding.scaled {
         rows.push(fixed(&tensors::EMBED_SCALE, "embed_tokens", Shape::new(&[]), dtype, 1));
     }

@@ -74,6 +74,7 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: &Ru
         dropout: attention.dropout > 0.0,
         softmax: attention.softmax,
         soft_cap: attention.soft_cap,
+        causal: attention.causal,
         head_major: attention.rotary == Rotary::Joined,
     };
     let out = core(tape, [q, k, v], settings);

@@ -32,6 +32,8 @@ pub(super) struct Core {
     pub(super) softmax: Softmax,
     /// Scores pass through a tanh.
     pub(super) soft_cap: bool,
+    /// Each token sees only those before it: eager attention adds a mask.
+    pub(super) causal: bool,
     /// q and k are laid out head by head.
     pub(super) head_major: bool,
 }
@@ -156,7 +158,9 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
         });
         scores = replace(tape, scores, |tape, x| tape.run("mul cap", &[x], SCORES, low, Back::Fresh));
     }
-    scores = replace(tape, scores, |tape, x| tape.run("mask add", &[x], SCORES, low, Back::Through));
+    if core.causal {
+        scores = replace(tape, scores, |tape, x| tape.run("mask add", &[x], SCORES, low, Back::Through));
+    }
     let wide = core.softmax == Softmax::Fp32 || tape.weight_dtype() != low;
     let soft = if wide { Dtype::Fp32 } else { low };
     let input =

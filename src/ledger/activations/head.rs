@@ -5,7 +5,7 @@ use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::ROTARY;
 use super::loss::{Criterion, chunked, fused};
 use super::{B, Compute, Run, S, STREAM, dropout, linear, norm};
-use crate::architecture::{Architecture, Linear, Param, weights};
+use crate::architecture::{Architecture, Linear, Norm, Output, Param, weights};
 use crate::text::tensors;
 
 const LOGITS: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::V)]);
@@ -32,6 +32,13 @@ pub(crate) fn embedding(tape: &mut Tape, model: &Architecture, run: &Run) -> Var
         tape.run("embedding", &[], shape, stream, back)
     };
     let mut x = table(tape, weights::EMBED, STREAM);
+    if let Some(&types) = model.embedding.tables.get(2) {
+        let learned = table(tape, types, STREAM);
+        let sum = tape.run("add", &[x, learned], STREAM, stream, Back::Through);
+        tape.drop(x);
+        tape.drop(learned);
+        x = sum;
+    }
     if let Some(&positions) = model.embedding.tables.get(1) {
         let ids = tape.constant("arange", Shape::new(&[S]), Dtype::Int64);
         let learned = table(tape, positions, Shape::new(&[S, Dim::Sym(Symbol::H)]));
@@ -42,8 +49,15 @@ pub(crate) fn embedding(tape: &mut Tape, model: &Architecture, run: &Run) -> Var
         }
         x = sum;
     }
+    if let Some(norm) = &model.embedding.norm {
+        let normed = norm::norm(tape, x, norm, run.frozen);
+        tape.drop(x);
+        x = normed;
+    }
     if model.embedding.dropout > 0.0 {
-        tape.enter("drop", Group::Other);
+        // Where no norm belongs to the embedding, its dropout is a module beside it.
+        let group = if model.embedding.norm.is_some() { Group::Embedding } else { Group::Other };
+        tape.enter("drop", group);
         x = dropout(tape, x);
     }
     x
@@ -123,7 +137,23 @@ pub(crate) fn loss(
         tape.drop(hidden);
         return loss;
     }
-    let logits = linear(tape, hidden, Linear { weight, bias: None }, LOGITS, run, &tensors::LINEAR_INPUT);
+    if let Some((dense, norm)) = &model.head.transform {
+        hidden = transform(tape, hidden, *dense, norm, run);
+        tape.enter("lm_head", Group::LmHead);
+    }
+    let bias = match model.head.output {
+        Output::Tokens(Linear { bias, .. }) => bias,
+        _ => None,
+    };
+    let logits = linear(tape, hidden, Linear { weight, bias }, LOGITS, run, &tensors::LINEAR_INPUT);
+    if !model.causal() {
+        let loss = masked_loss(tape, logits, run);
+        tape.drop(hidden);
+        if !keep_logits {
+            tape.drop(logits);
+        }
+        return loss;
+    }
     let logits = if model.final_soft_cap { capped(tape, logits) } else { logits };
     tape.enter("loss", Group::Loss);
     let wide = if compute.matmul == Dtype::Fp32 {
@@ -169,4 +199,41 @@ fn capped(tape: &mut Tape, logits: Var) -> Var {
     let out = tape.run("mul cap", &[tanh], LOGITS, dtype, Back::Fresh);
     tape.drop(tanh);
     out
+}
+
+/// Dense, activation and norm before the output embedding (BERT, `BertPredictionHeadTransform`).
+fn transform(tape: &mut Tape, x: Var, dense: Linear, last: &Norm, run: &Run) -> Var {
+    tape.enter(dense.weight.module(), Group::LmHead);
+    let wide = linear(tape, x, dense, STREAM, run, &tensors::LINEAR_INPUT);
+    tape.drop(x);
+    let dtype = tape.dtype(wide);
+    let active = tape.run("act", &[wide], STREAM, dtype, Back::Fresh);
+    tape.save(wide, &tensors::MLP_PRE_ACT);
+    tape.drop(wide);
+    let out = norm::norm(tape, active, last, run.frozen);
+    tape.drop(active);
+    out
+}
+
+/// Cross entropy over masked tokens (transformers, `BertForMaskedLM`): the logits are not cast, so that the log-softmax
+/// is kept in their own type; under autocast the loss reads, and keeps, an fp32 copy of it.
+fn masked_loss(tape: &mut Tape, logits: Var, run: &Run) -> Var {
+    tape.enter("loss", Group::Loss);
+    let low = tape.dtype(logits);
+    let log_probabilities = tape.run("log_softmax", &[logits], LOGITS, low, Back::Fresh);
+    tape.save(log_probabilities, &tensors::LOG_SOFTMAX);
+    let wide = if run.compute.autocast() {
+        tape.run("cast", &[log_probabilities], LOGITS, Dtype::Fp32, Back::Through)
+    } else {
+        log_probabilities
+    };
+    let dtype = tape.dtype(wide);
+    let loss = tape.run("nll_loss", &[wide], SCALAR, dtype, Back::Fresh);
+    tape.save(wide, &tensors::LOG_SOFTMAX);
+    tape.save_new(&tensors::TOTAL_WEIGHT, SCALAR, dtype);
+    if wide != log_probabilities {
+        tape.drop(wide);
+    }
+    tape.drop(log_probabilities);
+    loss
 }

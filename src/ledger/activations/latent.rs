@@ -63,6 +63,7 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
         dropout: latent.dropout > 0.0,
         softmax: Softmax::Fp32,
         soft_cap: false,
+        causal: true,
         head_major: true,
     };
     let out = core(tape, [wide_q, wide_k, v], settings);

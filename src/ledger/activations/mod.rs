@@ -111,6 +111,10 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
             tape.drop(stream);
         }
         stream = sum;
+        if let Some(norm) = &sublayer.on_sum {
+            stream = norm::norm(tape, sum, norm, run.frozen);
+            tape.drop(sum);
+        }
     }
     tape.drop(x);
     stream

@@ -133,8 +133,14 @@ fn layer_norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     let rows = shape.with_last(Dim::Const(1));
     let trained = Back::Linear { weight: norm.weight, bias: norm.bias, cast: false };
     let back = if frozen { Back::Fresh } else { trained };
-    let out = tape.run("layer_norm", &[x], shape, dtype, back);
-    tape.save(x, &tensors::NORM_INPUT);
+    // Autocast runs it in fp32: a 16-bit input is cast, and the copy is kept.
+    let copied = tape.dtype(x) != dtype;
+    let input = if copied { tape.run("to fp32", &[x], shape, dtype, Back::Through) } else { x };
+    let out = tape.run("layer_norm", &[input], shape, dtype, back);
+    tape.save(input, if copied { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT });
+    if copied {
+        tape.drop(input);
+    }
     tape.save_new(&tensors::NORM_MEAN, rows, Dtype::Fp32);
     tape.save_new(&tensors::NORM_RSTD, rows, Dtype::Fp32);
     out
