@@ -18,6 +18,7 @@ const EXACT: &[&str] = &[
     "deepseek_v2",
     "gpt2",
     "bert",
+    "vit",
 ];
 
 struct Case {
@@ -44,7 +45,7 @@ fn all_cases() -> Vec<Case> {
 fn cases() -> Vec<Case> {
     let cases: Vec<Case> =
         all_cases().into_iter().filter(|case| case.config.method == Method::Full).collect();
-    assert_eq!(cases.len(), 345, "the data holds the cases that this test is about");
+    assert_eq!(cases.len(), 359, "the data holds the cases that this test is about");
     cases
 }
 
@@ -154,7 +155,8 @@ fn peaks(case: &Case) -> Vec<(String, u64, u64)> {
 
 #[test]
 fn peaks_with_and_without_recomputation_by_every_kernel() {
-    // In these a recomputed layer peaks a little elsewhere than here.
+    // In these a recomputed layer peaks a little elsewhere than here; the gradient of ViT's class token, a slice of
+    // its embedding's, keeps the whole of that alive.
     let near = [
         "deepseek-v2-lite-bf16-sdpa-ckpt-b4-s2048",
         "qwen3-30b-a3b-bf16-sdpa-ckpt-b1-s8192",
@@ -163,12 +165,16 @@ fn peaks_with_and_without_recomputation_by_every_kernel() {
         "bert-large-amp-eager-ckpt-b4-s512",
     ];
     let (open, closed): (Vec<Case>, Vec<Case>) =
-        cases().into_iter().partition(|case| near.contains(&case.id.as_str()));
+        cases().into_iter().partition(|case| near.contains(&case.id.as_str()) || case.id.starts_with("vit"));
     exact("peaks", &closed, peaks);
-    assert_eq!(open.len(), near.len());
+    assert_eq!(open.len(), near.len() + 14);
     for case in &open {
         for (name, ours, theirs) in peaks(case) {
-            assert!(ours.abs_diff(theirs) * 90 <= theirs, "{} {name}: {ours}, PyTorch {theirs}", case.id);
+            assert!(
+                ours.abs_diff(theirs) * if case.id.starts_with("vit") { 5000 } else { 90 } <= theirs,
+                "{} {name}: {ours}, PyTorch {theirs}",
+                case.id
+            );
         }
     }
 }
@@ -202,8 +208,8 @@ fn what_adapters_keep_and_their_peaks() {
 }
 
 /// The allocator's counter is the live tensors, rounded, with operators' scratch. What is left is where a block of
-/// another size is used again, which depends on the order of everything before: 0.4 % at most, and 2.2 % for GPT-2
-/// and BERT, whose vocabularies fit no segment evenly. The stand-in has no cuBLAS, so its workspaces are taken off.
+/// another size is used again, which depends on the order of everything before: 0.4 % at most, and 2.2 % for `GPT-2`,
+/// `BERT` and `ViT`, whose sizes fit no segment evenly. The stand-in has no cuBLAS, so its workspaces are taken off.
 #[test]
 fn the_allocators_counter() {
     let (mut exact, mut inside) = (0, 0);
@@ -213,12 +219,13 @@ fn the_allocators_counter() {
             ours.ledger.iter().filter(|row| row.tensor.id == "workspace").map(|row| row.bytes).sum();
         let theirs = number(&case.expect["allocated_peak"]);
         let off = (ours.allocated - workspaces).abs_diff(theirs);
-        let within = if ["gpt2", "bert"].iter().any(|name| case.id.starts_with(name)) { 45 } else { 250 };
+        let within =
+            if ["gpt2", "bert", "vit"].iter().any(|name| case.id.starts_with(name)) { 45 } else { 250 };
         assert!(off * within <= theirs, "{}: {} off {theirs}", case.id, off);
         exact += usize::from(off == 0);
         let reserved = number(&case.expect["reserved_peak"]);
         inside += usize::from((ours.reserved.low - workspaces..=ours.reserved.high).contains(&reserved));
     }
-    assert!(exact >= 140, "{exact} of 345 counters are exact");
-    assert!(inside >= 315, "the band holds {inside} of 345");
+    assert!(exact >= 140, "{exact} of 359 counters are exact");
+    assert!(inside >= 325, "the band holds {inside} of 359");
 }

@@ -2,6 +2,17 @@
 
 use super::{Layer, Linear, Norm, Param};
 
+/// What a vision model reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Colour channels.
+    pub channels: u64,
+    /// Height and width in pixels.
+    pub side: u64,
+    /// Patches and class tokens.
+    pub tokens: u64,
+}
+
 /// What makes the residual stream out of the input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Embedding {
@@ -15,6 +26,9 @@ pub struct Embedding {
     pub dropout: f64,
     /// It is multiplied by a number that is kept in a buffer.
     pub scaled: bool,
+    /// It reads images (their size in bytes is `channels · side²` elements) and makes so many tokens of each, whatever
+    /// `seq` says.
+    pub image: Option<Image>,
     /// Pairs of rotary tables that are made beside it.
     pub rotary_tables: u64,
 }

@@ -100,10 +100,14 @@ impl Architecture {
     /// Whether the ledger knows what runs in it; if not, its parameters are counted and nothing else.
     pub fn modelled(&self) -> bool {
         let plain = self.embedding.tables.len() <= 3
-            && self.embedding.other.is_empty()
+            && self.embedding.other.is_empty() != self.embedding.image.is_some()
             && self.encoder.is_none()
             && self.head.other.is_empty()
-            && matches!(self.head.output, Output::Tokens(_))
+            && match self.head.output {
+                Output::Tokens(_) => self.embedding.image.is_none(),
+                Output::Classes(_) => self.embedding.image.is_some(),
+                Output::None => false,
+            }
             && !self.counted_only;
         plain
             && self.kinds.iter().all(|kind| !kind.parallel)

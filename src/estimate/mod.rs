@@ -155,7 +155,8 @@ pub fn estimate(config: &Config) -> Result<Estimate, Vec<Problem>> {
 pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let mut symbols = model.symbols;
     symbols.set(Symbol::B, config.batch);
-    symbols.set(Symbol::S, config.seq);
+    // An image makes its own number of tokens.
+    symbols.set(Symbol::S, model.embedding.image.map_or(config.seq, |image| image.tokens));
     let setup = Setup::of(config);
     if setup.lora.is_some() {
         symbols.set(Symbol::Lora, config.lora_rank);

@@ -103,6 +103,13 @@ pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padd
     if model.embedding.scaled {
         rows.push(fixed(&tensors::EMBED_SCALE, "embed_tokens", Shape::new(&[]), dtype, 1));
     }
+    if let Some(image) = model.embedding.image {
+        let [channels, side] = [image.channels, image.side].map(Dim::of);
+        let pixels = Shape::new(&[Dim::Sym(Symbol::B), channels, side, side]);
+        rows.push(fixed(&tensors::PIXELS, "", pixels, dtype, 1));
+        rows.push(fixed(&tensors::INPUT, "", Shape::new(&[Dim::Sym(Symbol::B)]), Dtype::Int64, 1));
+        return rows;
+    }
     rows.push(
         // Ids and labels, and which of them are padding.
         fixed(&tensors::INPUT, "", tokens, Dtype::Int64, if padding { 3 } else { 2 }),

@@ -100,6 +100,11 @@ tensors! {
     why "Gemma multiplies its embedding by a number that it keeps in a buffer." "Gemma 把词嵌入乘以一个存放在缓冲区中的数。",
     release "Nothing needs to: one number." "无须释放：一个数。";
 
+    PIXELS, "pixels", "transformers/models/vit/modeling_vit.py",
+    name "images" "图像",
+    why "The batch itself, in the model's type." "批次数据本身，按模型精度存放。",
+    release "A smaller batch or smaller images." "减小批大小或图像尺寸。";
+
     INPUT, "input", MODELING,
     name "token ids and labels" "词元 id 与标签",
     why "The batch itself, as 64-bit integers." "批次数据本身，64 位整数。",

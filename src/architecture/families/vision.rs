@@ -5,8 +5,8 @@ use super::{Dropout, Family};
 use crate::architecture::fields::Fields;
 use crate::architecture::weights::{AD, F, H, Names};
 use crate::architecture::{
-    Activation, Architecture, Attention, Body, Embedding, Head, Layer, Linear, Norm, Normalisation, Output,
-    Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Sublayer, linear, norm,
+    Activation, Architecture, Attention, Body, Embedding, Head, Image, Layer, Linear, Norm, Normalisation,
+    Output, Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Sublayer, linear, norm,
 };
 use crate::ledger::{Dim, Group, Symbol};
 
@@ -48,7 +48,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
     let heads = fields.needed("num_attention_heads");
     let [channels, image, patch] = ["num_channels", "image_size", "patch_size"].map(|key| fields.needed(key));
     let (hidden, ffn, layers, heads) = (hidden?, ffn?, layers?, heads?);
-    let (channels, image, patch) = (Dim::of(channels?), image?, patch?);
+    let (channels, image, patch) = (channels?, image?, patch?);
     let head_dim = head_dim(fields, "num_attention_heads", hidden, heads)?;
     let symbols = symbols([
         (Symbol::H, hidden),
@@ -62,7 +62,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
     let side = Dim::of(patch);
     let embedded = |path, axes: &[Dim]| Param::new(path, Group::Embedding, axes);
     let mut other = vec![
-        embedded("embeddings.patch_embeddings.projection.weight", &[H, channels, side, side]),
+        embedded("embeddings.patch_embeddings.projection.weight", &[H, Dim::of(channels), side, side]),
         embedded("embeddings.patch_embeddings.projection.bias", &[H]),
         embedded("embeddings.cls_token", &[one, one, H]),
     ];
@@ -88,7 +88,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
         rotary: Rotary::None,
         window: None,
         dropout: dropout.read(fields, ("attention_probs_dropout_prob", 0.0)),
-        softmax: Softmax::Own,
+        softmax: Softmax::Fp32,
         soft_cap: false,
         causal: false,
         bias: ScoreBias::None,
@@ -115,6 +115,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
             other,
             norm: None,
             dropout: at_sum,
+            image: Some(Image { channels, side: image, tokens: patches.saturating_add(tokens) }),
             ..Embedding::default()
         },
         final_norm: Some(norm(norm!("layernorm", FinalNorm, [H]))),

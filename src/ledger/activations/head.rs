@@ -31,6 +31,9 @@ pub(crate) fn embedding(tape: &mut Tape, model: &Architecture, run: &Run) -> Var
         let back = if run.frozen { Back::Fresh } else { Back::Weight(weight) };
         tape.run("embedding", &[], shape, stream, back)
     };
+    if model.embedding.image.is_some() {
+        return patches(tape, model, run);
+    }
     let mut x = table(tape, weights::EMBED, STREAM);
     if let Some(&types) = model.embedding.tables.get(2) {
         let learned = table(tape, types, STREAM);
@@ -124,6 +127,9 @@ pub(crate) fn loss(
         hidden = norm::norm(tape, x, last, run.frozen);
         tape.drop(x);
     }
+    if let Output::Classes(classifier) = model.head.output {
+        return classes(tape, hidden, classifier, run, keep_logits);
+    }
     tape.enter("lm_head", Group::LmHead);
     let weight = if model.tied { weights::EMBED } else { weights::LM_HEAD };
     if criterion != Criterion::Standard {
@@ -147,7 +153,7 @@ pub(crate) fn loss(
     };
     let logits = linear(tape, hidden, Linear { weight, bias }, LOGITS, run, &tensors::LINEAR_INPUT);
     if !model.causal() {
-        let loss = masked_loss(tape, logits, run);
+        let loss = own_type_loss(tape, logits, LOGITS, run);
         tape.drop(hidden);
         if !keep_logits {
             tape.drop(logits);
@@ -217,13 +223,13 @@ fn transform(tape: &mut Tape, x: Var, dense: Linear, last: &Norm, run: &Run) -> 
 
 /// Cross entropy over masked tokens (transformers, `BertForMaskedLM`): the logits are not cast, so that the log-softmax
 /// is kept in their own type; under autocast the loss reads, and keeps, an fp32 copy of it.
-fn masked_loss(tape: &mut Tape, logits: Var, run: &Run) -> Var {
+fn own_type_loss(tape: &mut Tape, logits: Var, shape: Shape, run: &Run) -> Var {
     tape.enter("loss", Group::Loss);
     let low = tape.dtype(logits);
-    let log_probabilities = tape.run("log_softmax", &[logits], LOGITS, low, Back::Fresh);
+    let log_probabilities = tape.run("log_softmax", &[logits], shape, low, Back::Fresh);
     tape.save(log_probabilities, &tensors::LOG_SOFTMAX);
     let wide = if run.compute.autocast() {
-        tape.run("cast", &[log_probabilities], LOGITS, Dtype::Fp32, Back::Through)
+        tape.run("cast", &[log_probabilities], shape, Dtype::Fp32, Back::Through)
     } else {
         log_probabilities
     };
@@ -235,5 +241,64 @@ fn masked_loss(tape: &mut Tape, logits: Var, run: &Run) -> Var {
         tape.drop(wide);
     }
     tape.drop(log_probabilities);
+    loss
+}
+
+/// Patches through a convolution, class tokens before them, positions added (`ViTEmbeddings`): nothing is kept but the
+/// image, which is the program's.
+fn patches(tape: &mut Tape, model: &Architecture, run: &Run) -> Var {
+    let stream = run.compute.weight;
+    let cast = run.compute.autocast();
+    tape.enter("embeddings", Group::Embedding);
+    let trained = |weight| if run.frozen { Back::Fresh } else { Back::Weight(weight) };
+    let mut others = model.embedding.other.iter().copied();
+    // Beside the convolution's weight and bias, each other parameter is one more token.
+    let count = (model.embedding.other.len() as u64).saturating_sub(2);
+    let count = model.embedding.image.map_or(0, |image| image.tokens).saturating_sub(count);
+    let shape = Shape::new(&[B, Dim::of(count), Dim::Sym(Symbol::H)]);
+    let (Some(weight), bias) = (others.next(), others.next()) else {
+        return tape.run("embedding", &[], STREAM, stream, Back::Fresh);
+    };
+    let convolution = if run.frozen { Back::Fresh } else { Back::Linear { weight, bias, cast } };
+    let copy = cast.then(|| tape.weight_copy(weight.shape, run.compute.matmul));
+    let projected = tape.run("conv2d", &[], shape, run.compute.matmul, convolution);
+    if let Some(copy) = copy {
+        // A convolution keeps its weight even where, as here, its input needs no gradient.
+        tape.share_weight_copy(copy);
+        tape.forget_weight_copy(copy);
+    }
+    if let Some(image) = model.embedding.image.filter(|_| cast) {
+        let [channels, side] = [image.channels, image.side].map(Dim::of);
+        tape.save_new(&tensors::AUTOCAST_INPUT, Shape::new(&[B, channels, side, side]), run.compute.matmul);
+    }
+    let mut x = tape.run("cat", &[projected], STREAM, stream, Back::Through);
+    tape.drop(projected);
+    // Class tokens, and the table of positions: added, their gradients summed over the images.
+    for weight in others.chain(model.embedding.tables.iter().copied()) {
+        let learned = tape.run("expand", &[], weight.shape, stream, trained(weight));
+        let sum = tape.run("add", &[x, learned], STREAM, stream, Back::Sum);
+        tape.drop(x);
+        tape.drop(learned);
+        x = sum;
+    }
+    if model.embedding.dropout > 0.0 {
+        x = dropout(tape, x);
+    }
+    x
+}
+
+/// The first token's vector through a linear, and cross entropy over classes (`ViTForImageClassification`).
+fn classes(tape: &mut Tape, hidden: Var, classifier: Linear, run: &Run, keep_logits: bool) -> Var {
+    tape.enter("lm_head", Group::LmHead);
+    let first = tape.view("slice", hidden, Shape::new(&[B, Dim::Sym(Symbol::H)]), Back::Fresh);
+    let count = classifier.weight.shape.dims().first().copied().unwrap_or(Dim::Const(1));
+    let scores = Shape::new(&[B, count]);
+    let logits = linear(tape, first, classifier, scores, run, &tensors::LINEAR_INPUT);
+    tape.drop(first);
+    let loss = own_type_loss(tape, logits, scores, run);
+    tape.drop(hidden);
+    if !keep_logits {
+        tape.drop(logits);
+    }
     loss
 }

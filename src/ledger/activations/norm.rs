@@ -16,6 +16,15 @@ pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     }
 }
 
+/// x in fp32: a copy when it is 16 bit, else itself; and what the ledger calls it when it is kept.
+fn widened(tape: &mut Tape, x: Var) -> (Var, &'static Tensor) {
+    if tape.dtype(x) == Dtype::Fp32 {
+        return (x, &tensors::NORM_INPUT);
+    }
+    let shape = tape.shape(x);
+    (tape.run("to fp32", &[x], shape, Dtype::Fp32, Back::Through), &tensors::NORM_FP32_INPUT)
+}
+
 /// `x²` averaged over the last axis, and its inverse root: `rows` values that backward reads.
 fn inverse_rms(tape: &mut Tape, x32: Var, kept: &'static Tensor) -> (Var, Var) {
     let shape = tape.shape(x32);
@@ -66,8 +75,7 @@ fn scaled(
 fn rms_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
-    let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
-    let x32 = if low { tape.run("to fp32", &[x], shape, Dtype::Fp32, Back::Through) } else { x };
+    let (x32, kept) = widened(tape, x);
     let (variance, scale) = inverse_rms(tape, x32, kept);
     let mut normal = normalise(tape, x32, scale, kept);
     if low {
@@ -87,8 +95,7 @@ fn rms_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
 fn gemma_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
-    let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
-    let x32 = if low { tape.run("to fp32", &[x], shape, Dtype::Fp32, Back::Through) } else { x };
+    let (x32, kept) = widened(tape, x);
     let (variance, scale) = inverse_rms(tape, x32, kept);
     tape.drop(variance);
     let normal = normalise(tape, x32, scale, kept);
@@ -109,8 +116,7 @@ fn gemma_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
 fn t5_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
-    let kept = if low { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT };
-    let x32 = if low { tape.run("to fp32", &[x], shape, Dtype::Fp32, Back::Through) } else { x };
+    let (x32, kept) = widened(tape, x);
     let (variance, scale) = inverse_rms(tape, x32, kept);
     if low {
         tape.drop(x32);
