@@ -5,7 +5,7 @@
 
 pub use crate::ledger::Phase;
 
-use crate::ledger::tape::{Event, Place, Role, Tape};
+use crate::ledger::tape::{Event, Id, Place, Role, Tape};
 use crate::ledger::{Block, ByBlock, Part, Parts, Plan};
 use crate::text::tensors;
 use std::fmt;
@@ -96,6 +96,11 @@ impl Live {
         if let Some(block) = block(storage.role) {
             self.blocks[block as usize] += sign * i128::from(storage.bytes);
         }
+    }
+
+    /// What a tape made is freed outside its own events.
+    fn free(&mut self, tape: &Tape, storage: Id) {
+        self.apply(tape, &Event { storage, born: false, place: 0 });
     }
 
     /// As sizes that can be shown.
@@ -214,7 +219,7 @@ pub(crate) fn run(parts: &Parts, plan: &Plan, always: Live, stepping: &Live) -> 
     let mut uncache = |part: &Part| {
         let (_, tape) = part.forward();
         for &storage in &tape.cached {
-            cache.apply(tape, &Event { storage, born: false, place: 0 });
+            cache.free(tape, storage);
         }
     };
     (0..layers).for_each(|layer| uncache(parts.layer(layer)));
@@ -231,16 +236,12 @@ pub(crate) fn run(parts: &Parts, plan: &Plan, always: Live, stepping: &Live) -> 
     }
     // A tied weight's gradient from the head is counted by the embedding's backward from here on.
     if let Some(storage) = parts.embedding.tape.awaited() {
-        clock.base.apply(&parts.embedding.tape, &Event { storage, born: false, place: 0 });
+        clock.base.free(&parts.embedding.tape, storage);
     }
     clock.pass(Phase::EmbeddingBackward, None, &backward[0]);
-    // The program forgets the loss; what the embedding took over is gone already.
-    let awaited = parts.embedding.tape.awaited().is_some();
-    for storage in left_by_loss(parts) {
-        let tape = &parts.loss.tape;
-        if !(awaited && tape.storages[storage].tensor == &tensors::WEIGHT_GRADIENT) {
-            clock.base.apply(tape, &Event { storage, born: false, place: 0 });
-        }
+    // The program forgets the loss.
+    for storage in left_by_loss(parts, true) {
+        clock.base.free(&parts.loss.tape, storage);
     }
     let step = Profile { peak: *stepping, counted_peak: stepping.counted, ..Profile::default() };
     clock.pass(Phase::Optimizer, None, &step);
@@ -258,7 +259,7 @@ pub(crate) fn run(parts: &Parts, plan: &Plan, always: Live, stepping: &Live) -> 
     }
 }
 
-/// Forward and backward of embedding, loss, and each layer kind kind, in that order.
+/// Forward and backward of embedding, loss, and each layer part, in that order.
 fn profiles(parts: &Parts) -> (Vec<Profile>, Vec<Profile>) {
     let mut forward = Vec::with_capacity(2 + parts.layers.len());
     let mut backward = Vec::with_capacity(forward.capacity());
@@ -270,7 +271,7 @@ fn profiles(parts: &Parts) -> (Vec<Profile>, Vec<Profile>) {
         if let Some(bare) = &part.bare {
             let kept = |id: &usize| bare.storages[*id].role == Role::Saved;
             for storage in (0..bare.storages.len()).filter(kept) {
-                back.net.apply(bare, &Event { storage, born: false, place: 0 });
+                back.net.free(bare, storage);
             }
         }
         backward.push(back);
@@ -292,18 +293,21 @@ fn let_go(parts: &Parts, held: &[bool], role: Role, base: &mut Live) {
     let tape = &parts.embedding.tape;
     for (storage, held) in held.iter().enumerate() {
         if *held && tape.storages[storage].role == role {
-            base.apply(tape, &Event { storage, born: false, place: 0 });
+            base.free(tape, storage);
         }
     }
 }
 
 /// What the loss leaves working when its backward is over: itself and its gradient, which the program holds, and the
-/// gradient of a tied weight, which waits for the embedding's.
-pub(crate) fn left_by_loss(parts: &Parts) -> Vec<usize> {
+/// gradient of a tied weight, which waits for the embedding's until that backward takes it over (`taken`).
+pub(crate) fn left_by_loss(parts: &Parts, taken: bool) -> Vec<Id> {
     let end = alive(&parts.loss, true, usize::MAX);
-    let working =
-        |id: &usize| end[*id] && matches!(parts.loss.tape.storages[*id].role, Role::Working | Role::Passing);
-    (0..end.len()).filter(working).collect()
+    let left = |id: &Id| {
+        let storage = &parts.loss.tape.storages[*id];
+        let working = matches!(storage.role, Role::Working | Role::Passing);
+        end[*id] && working && !(taken && storage.tensor == &tensors::WEIGHT_GRADIENT)
+    };
+    (0..end.len()).filter(left).collect()
 }
 
 /// Which storages of a part are alive after so many events of its forward or backward.

@@ -4,7 +4,6 @@ use super::Saved;
 use crate::ledger::rows::{Rows, Span};
 use crate::ledger::tape::{Role, Storage};
 use crate::ledger::{Block, Entry, Group, Part, Parts, Phase, Plan, Shape};
-use crate::text::tensors;
 use crate::timeline::{self, Worst};
 
 /// The parts of a step around its worst instant.
@@ -106,12 +105,7 @@ impl<'s, 'n> Scene<'s, 'n> {
             }
         }
         if phase == Phase::Backward || phase == Phase::EmbeddingBackward {
-            // The embedding's backward itself counts a tied weight's gradient that waited for it.
-            let waited = |storage: &Storage| {
-                phase == Phase::EmbeddingBackward && storage.tensor == &tensors::WEIGHT_GRADIENT
-            };
-            let mut left = timeline::left_by_loss(self.parts);
-            left.retain(|id| !waited(&self.parts.loss.tape.storages[*id]));
+            let left = timeline::left_by_loss(self.parts, phase == Phase::EmbeddingBackward);
             rows.working(
                 &self.parts.loss.tape,
                 &left,

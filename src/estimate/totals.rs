@@ -2,7 +2,7 @@
 
 use super::{Band, Fit, Verdict};
 use crate::config::{Config, DEFAULT_GPU, Gpu, gpu};
-use crate::ledger::{Block, Dim, Dtype, Entry, Group, Phase, Shape};
+use crate::ledger::{Block, Dim, Dtype, Entry, Group, Shape, Symbols};
 use crate::text::tensors;
 
 /// The card that a configuration asks for (`None`: only a capacity was given, or the card is unknown).
@@ -20,20 +20,9 @@ pub(super) fn card(config: &Config) -> Option<&'static Gpu> {
 /// capability 9.x, else 4096 KiB × 2 + 16 KiB × 8. An outside check on an A100 found two of the latter.
 pub(super) fn workspaces(card: Option<&Gpu>) -> Entry {
     let each = if card.is_some_and(|card| card.architecture == "hopper") { 32 << 20 } else { 8_519_680 };
-    Entry {
-        tensor: &tensors::WORKSPACE,
-        module: "",
-        part: "",
-        block: Block::Overhead,
-        group: Group::Other,
-        shape: Shape::new(&[Dim::of(each)]),
-        dtype: Dtype::Byte,
-        count: 2,
-        bytes: 2 * each,
-        from: Phase::Always,
-        until: Phase::Always,
-        at_peak: 2 * each,
-    }
+    let place = (Block::Overhead, Group::Other);
+    let shape = Shape::new(&[Dim::of(each)]);
+    Entry::lasting((&tensors::WORKSPACE, ""), place, (shape, Dtype::Byte), 2, &Symbols::default())
 }
 
 /// What the caching allocator holds beyond what it handed out.

@@ -182,6 +182,32 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// `count` tensors that live always.
+    pub(crate) fn lasting(
+        (tensor, module): (&'static Tensor, &'static str),
+        (block, group): (Block, Group),
+        (shape, dtype): (Shape, Dtype),
+        count: u64,
+        numbers: &Symbols,
+    ) -> Self {
+        let bytes = shape.elements(numbers).saturating_mul(dtype.bytes()).saturating_mul(count);
+        let (from, until) = (Phase::Always, Phase::Always);
+        Self {
+            tensor,
+            module,
+            part: "",
+            block,
+            group,
+            shape,
+            dtype,
+            count,
+            bytes,
+            from,
+            until,
+            at_peak: bytes,
+        }
+    }
+
     /// `module.tensor`, e.g. `input_layernorm.fp32_input`.
     pub fn name(&self) -> String {
         // A weight is named by its path alone: its tensor adds no word.

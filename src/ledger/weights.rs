@@ -13,25 +13,14 @@ pub(super) fn row(
     count: u64,
     numbers: &Symbols,
 ) -> Entry {
-    let bytes = shape.elements(numbers).saturating_mul(dtype.bytes()).saturating_mul(count);
-    Entry {
-        tensor,
-        module: if param.half == Half::Whole { param.path } else { param.module() },
-        part: match param.half {
-            Half::Whole => "",
-            Half::A => "lora_A.weight",
-            Half::B => "lora_B.weight",
-        },
-        block,
-        group: param.group,
-        shape,
-        dtype,
-        count,
-        bytes,
-        from: Phase::Always,
-        until: Phase::Always,
-        at_peak: bytes,
-    }
+    let module = if param.half == Half::Whole { param.path } else { param.module() };
+    let part = match param.half {
+        Half::Whole => "",
+        Half::A => "lora_A.weight",
+        Half::B => "lora_B.weight",
+    };
+    let row = Entry::lasting((tensor, module), (block, param.group), (shape, dtype), count, numbers);
+    Entry { part, ..row }
 }
 
 /// The model's parameters.
@@ -64,22 +53,8 @@ pub(crate) fn gradients(weights: &[Weight], dtype: Dtype, always: bool, numbers:
 /// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original), token
 /// ids and labels.
 pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padding: bool) -> Vec<Entry> {
-    let fixed = |tensor, module, shape: Shape, dtype: Dtype, count: u64| {
-        let bytes = shape.elements(numbers).saturating_mul(dtype.bytes()).saturating_mul(count);
-        Entry {
-            tensor,
-            module,
-            part: "",
-            block: Block::Overhead,
-            group: Group::Other,
-            shape,
-            dtype,
-            count,
-            bytes,
-            from: Phase::Always,
-            until: Phase::Always,
-            at_peak: bytes,
-        }
+    let fixed = |tensor, module, shape, dtype, count| {
+        Entry::lasting((tensor, module), (Block::Overhead, Group::Other), (shape, dtype), count, numbers)
     };
     let rotary = if model.has_latent_attention() { Symbol::Dr } else { Symbol::D };
     let half = Shape::new(&[Dim::Over(rotary, 2)]);

@@ -107,7 +107,7 @@ fn bamba(fields: &mut Fields, _: &Dropout) -> Option<Architecture> {
     let bias = fields.flag("attention_bias", false);
     let mlp_bias = fields.flag("mlp_bias", false);
     let kinds = if let Some(list) = kinds(fields, frame.layers) {
-        list.iter().map(|kind| kind.contains("attention") && !kind.contains("linear")).collect()
+        list.iter().map(|kind| attends(kind)).collect()
     } else {
         let attention = fields.indices("attn_layer_indices");
         (0..frame.layers).map(|layer| attention.contains(&layer)).collect()
@@ -121,6 +121,11 @@ fn bamba(fields: &mut Fields, _: &Dropout) -> Option<Architecture> {
         }
         frame.mlp(t, frame.ffn, mlp_bias);
     }))
+}
+
+/// Whether a word of `layer_types` means full attention.
+fn attends(kind: &str) -> bool {
+    kind.contains("attention") && !kind.contains("linear")
 }
 
 /// Attention and a mixer side by side in every layer.
@@ -148,7 +153,7 @@ fn granite(fields: &mut Fields, _: &Dropout) -> Option<Architecture> {
     let bias = fields.flag("attention_bias", false);
     let kinds = kinds(fields, frame.layers).map_or_else(
         || (0..frame.layers).map(|_| false).collect(),
-        |list| list.iter().map(|kind| kind.contains("attention") && !kind.contains("linear")).collect(),
+        |list| list.iter().map(|kind| attends(kind)).collect(),
     );
     Some(frame.model(fields, kinds, false, |t, attention| {
         frame.norms(t);
