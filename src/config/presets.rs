@@ -68,11 +68,15 @@ mod tests {
         let extra = match config["model_type"].as_str().unwrap() {
             "qwen2" => (heads + 2 * kv_heads) * dim, // biases of q, k, v
             "qwen3" => 2 * dim,                      // norms of q and k
-            "llama" | "mistral" => 0,
+            "llama" | "mistral" | "mixtral" => 0,
             other => panic!("{other} is not counted here"),
         };
         let attention = hidden * dim * (2 * heads + 2 * kv_heads);
-        let layer = 2 * hidden + attention + 3 * hidden * inner + extra;
+        let feed_forward = match get("num_local_experts") {
+            Some(experts) => experts * (3 * hidden * inner + hidden), // and a row of the router each
+            None => 3 * hidden * inner,
+        };
+        let layer = 2 * hidden + attention + feed_forward + extra;
         vocabulary * hidden * tables + layers * layer + hidden
     }
 
