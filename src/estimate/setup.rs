@@ -17,6 +17,8 @@ use crate::text::estimate as words;
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) compute: Compute,
+    /// Forward runs under `torch.autocast`.
+    pub(super) autocast: bool,
     /// Element type in which gradients are kept.
     pub(super) gradient: Dtype,
     /// Gradients live in a buffer that is never freed.
@@ -45,15 +47,12 @@ impl Setup {
             Precision::Bf16Mixed | Precision::Fp16Mixed | Precision::Fp8Mixed => (low, low, true),
         };
         let quantized = quantized(config, low);
-        // peft's `prepare_model_for_kbit_training` casts what is not quantised to fp32; its trainers then compute under
-        // autocast. Who keeps adapters in 16 bits (torchtune, LitGPT) does neither.
-        let prepared = quantized.is_some()
-            && switch(config, "prepare_model_for_kbit_training")
-                .unwrap_or(config.lora_dtype != LoraDtype::Bf16);
+        // peft's `prepare_model_for_kbit_training` casts what is not quantised to fp32. Who fine-tunes this way today
+        // mostly leaves it out (LLaMA-Factory, Unsloth, torchtune, LitGPT) or casts back (TRL, axolotl).
+        let prepared = quantized.is_some() && flag(config, "prepare_model_for_kbit_training");
+        let autocast = autocast(config, prepared);
         let (adapter, weight, matmul) = match prepared {
-            true if switch(config, "autocast").unwrap_or(config.precision != Precision::Fp32) => {
-                (low, Dtype::Fp32, low)
-            }
+            true if autocast => (low, Dtype::Fp32, low),
             true => (low, Dtype::Fp32, Dtype::Fp32),
             false => (weight, weight, matmul),
         };
@@ -97,6 +96,7 @@ impl Setup {
         };
         Self {
             compute: Compute { weight, matmul },
+            autocast: autocast || weight != matmul,
             gradient,
             gradient_buffer: gradient != trained && !stepping.in_backward(),
             stepping,
@@ -124,6 +124,7 @@ impl Setup {
         let padding = flag(config, "padding_mask");
         let run = Run {
             compute: self.compute,
+            autocast: self.autocast,
             kernel,
             padding,
             frozen: self.lora.is_some(),
@@ -148,6 +149,23 @@ pub(super) fn flag(config: &Config, key: &str) -> bool {
 /// An advanced switch, where it is given.
 fn switch(config: &Config, key: &str) -> Option<bool> {
     config.advanced.get(key).and_then(serde_json::Value::as_bool)
+}
+
+/// Whether forward runs under `torch.autocast` beside adapters (the trainers' `bf16=True` over 16-bit weights): given
+/// as a switch or by its 16-bit type. Frozen fp32 weights that were prepared for training expect it.
+fn autocast(config: &Config, prepared: bool) -> bool {
+    let adapters = matches!(config.method, Method::Lora | Method::Qlora);
+    adapters
+        && match config.advanced.get("autocast").map(text_of).as_deref() {
+            Some("true" | "bf16" | "fp16" | "1") => true,
+            Some(_) => false,
+            None => prepared && config.precision != Precision::Fp32,
+        }
+}
+
+/// A value as its text.
+fn text_of(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// How the frozen base is stored.

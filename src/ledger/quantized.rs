@@ -28,13 +28,15 @@ pub struct Quantized {
 
 impl Quantized {
     /// Whether a parameter is stored so: the matrix of a linear inside a layer (transformers replaces every linear but
-    /// the output embedding).
+    /// the output embedding), and the matrices of experts (transformers 4 has a linear for each; its version 5 holds
+    /// them in one tensor, which bitsandbytes passes over, but Unsloth, axolotl and LitGPT quantise them).
     pub fn covers(param: &Param) -> bool {
-        let inside = matches!(
-            param.group,
-            Group::Attention | Group::CrossAttention | Group::Mlp | Group::SharedExperts
-        );
-        inside && param.half == Half::Whole && param.shape.dims().len() == 2
+        let axes = match param.group {
+            Group::Attention | Group::CrossAttention | Group::Mlp | Group::SharedExperts => 2,
+            Group::Experts => 3,
+            _ => return false,
+        };
+        param.half == Half::Whole && param.shape.dims().len() == axes
     }
 
     /// Four bits a weight.

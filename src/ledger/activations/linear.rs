@@ -22,7 +22,7 @@ pub(super) fn linear(
     let adapted = run.lora.is_some_and(|lora| lora.targets.covers(linear.weight.module()));
     let base = match run.quantized.filter(|_| Quantized::covers(&linear.weight)) {
         Some(stored) => quantized(tape, x, linear.weight, out, stored, adapted),
-        None => plain(tape, x, linear, out, run, kept),
+        None => plain(tape, x, linear, out, run, run.compute.weight, kept),
     };
     match run.lora.filter(|lora| lora.targets.covers(linear.weight.module())) {
         None => base,
@@ -30,11 +30,20 @@ pub(super) fn linear(
     }
 }
 
-fn plain(tape: &mut Tape, x: Var, linear: Linear, out: Shape, run: &Run, kept: &'static Tensor) -> Var {
+/// `stored`: element type of the weight.
+fn plain(
+    tape: &mut Tape,
+    x: Var,
+    linear: Linear,
+    out: Shape,
+    run: &Run,
+    stored: Dtype,
+    kept: &'static Tensor,
+) -> Var {
     let Linear { weight, bias } = linear;
-    let cast = run.compute.autocast();
+    let cast = run.autocast && stored == Dtype::Fp32;
     // Without autocast the product is of its input's type (an fp32 adapter in a 16-bit model).
-    let dtype = if cast { run.compute.matmul } else { tape.dtype(x) };
+    let dtype = if run.autocast { run.compute.matmul } else { tape.dtype(x) };
     let copied = tape.dtype(x) != dtype;
     let shape = tape.shape(x);
     let input = if copied { tape.run("cast", &[x], shape, dtype, Back::Through) } else { x };
@@ -118,8 +127,9 @@ fn adapter(
     let (a, b) = adapters::of(linear.weight);
     let shape = tape.shape(x);
     // peft's adapters on linears of bitsandbytes leave the cast to autocast (peft/tuners/lora/bnb.py).
-    let left = run.quantized.is_some() && run.compute.autocast();
-    let dtype = if left { tape.dtype(x) } else { dtype };
+    let left = run.quantized.is_some() && run.autocast;
+    let stored = dtype;
+    let dtype = if left { tape.dtype(x) } else { stored };
     let copied = tape.dtype(x) != dtype;
     let mut input = if copied { tape.run("to adapter dtype", &[x], shape, dtype, Back::Through) } else { x };
     if dropout {
@@ -134,8 +144,8 @@ fn adapter(
     let narrow = Shape::new(&[super::B, super::S, Dim::Sym(Symbol::Lora)]);
     let trained = Run { frozen: false, lora: None, ..*run };
     let kept = if copied || dropout { &tensors::LORA_INPUT } else { &tensors::LINEAR_INPUT };
-    let inner = plain(tape, input, Linear { weight: a, bias: None }, narrow, &trained, kept);
-    let wide = plain(tape, inner, Linear { weight: b, bias: None }, out, &trained, &tensors::LORA_INNER);
+    let inner = plain(tape, input, Linear { weight: a, bias: None }, narrow, &trained, stored, kept);
+    let wide = plain(tape, inner, Linear { weight: b, bias: None }, out, &trained, stored, &tensors::LORA_INNER);
     tape.drop(inner);
     let wide_dtype = tape.dtype(wide);
     let scaled = tape.run("scale", &[wide], out, wide_dtype, Back::Fresh);

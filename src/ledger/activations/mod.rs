@@ -43,6 +43,8 @@ impl Compute {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) compute: Compute,
+    /// Forward runs under `torch.autocast`: products cast fp32 weights, and what meets them.
+    pub(crate) autocast: bool,
     pub(crate) kernel: Kernel,
     /// The batch has a padding mask, so every attention has a mask.
     pub(crate) padding: bool,

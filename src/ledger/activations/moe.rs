@@ -92,8 +92,12 @@ fn router(tape: &mut Tape, x: Var, moe: &Moe, run: &Run) -> Var {
 fn experts(tape: &mut Tape, x: Var, top: Var, moe: &Moe, run: &Run) -> Var {
     tape.enter("mlp.experts", Group::Experts);
     let (dtype, weight_dtype) = (tape.dtype(x), tape.dtype(top));
-    let grouped =
-        |weight| if run.frozen { Back::Fresh } else { Back::Linear { weight, bias: None, cast: false } };
+    let grouped = |weight: Param| match run.quantized {
+        // One expert's matrix is made wide at a time.
+        Some(stored) => Back::Dequantized(one_expert(weight.shape), stored.compute),
+        None if run.frozen => Back::Fresh,
+        None => Back::Linear { weight, bias: None, cast: false },
+    };
     let token_index = tape.constant("arange", ROUTES, Dtype::Int64);
     let gathered = tape.run("index tokens", &[x], COPIES, dtype, Back::Fresh);
     tape.save(token_index, &tensors::ROUTE_INDEX);
@@ -105,7 +109,7 @@ fn experts(tape: &mut Tape, x: Var, top: Var, moe: &Moe, run: &Run) -> Var {
     tape.save(order, &tensors::ROUTE_INDEX);
     let offsets = tape.constant("cumsum", Shape::new(&[E]), Dtype::Int32);
 
-    let both = tape.run("grouped gate_up", &[sorted], GATE_UP, dtype, grouped(moe.gate_up.weight));
+    let both = grouped_product(tape, "grouped gate_up", sorted, GATE_UP, grouped(moe.gate_up.weight));
     tape.save(sorted, &tensors::EXPERT_INPUT);
     tape.save(offsets, &tensors::EXPERT_OFFSETS);
     let [gate, up] = tape.split("chunk", both, [INNER; 2]);
@@ -117,7 +121,7 @@ fn experts(tape: &mut Tape, x: Var, top: Var, moe: &Moe, run: &Run) -> Var {
     for done in [active, gate, up] {
         tape.drop(done);
     }
-    let down = tape.run("grouped down", &[product], COPIES, dtype, grouped(moe.down.weight));
+    let down = grouped_product(tape, "grouped down", product, COPIES, grouped(moe.down.weight));
     tape.save(product, &tensors::EXPERT_PRODUCT);
     tape.save(offsets, &tensors::EXPERT_OFFSETS);
     let scale = tape.view("unsqueeze", weights, ROUTE_SCALE, Back::Through);
@@ -142,4 +146,23 @@ fn experts(tape: &mut Tape, x: Var, top: Var, moe: &Moe, run: &Run) -> Var {
         tape.drop(done);
     }
     out
+}
+
+/// A product of each token's copy with its expert's matrix, of the copies' own type.
+fn grouped_product(tape: &mut Tape, name: &'static str, x: Var, out: Shape, back: Back) -> Var {
+    let dtype = tape.dtype(x);
+    let wide = match back {
+        Back::Dequantized(shape, low) => Some(tape.constant("dequantize", shape, low)),
+        _ => None,
+    };
+    let y = tape.run(name, &[x], out, dtype, back);
+    if let Some(wide) = wide {
+        tape.drop(wide);
+    }
+    y
+}
+
+/// `[out, in]` of one of the experts `[E, out, in]`.
+fn one_expert(all: Shape) -> Shape {
+    Shape::new(all.dims().get(1..).unwrap_or_default())
 }

@@ -62,7 +62,10 @@ impl Tape<'_> {
                 }
                 // The cast of a weight is an operator of its own: its backward runs once the linear's is over.
                 _ => {
-                    self.param_gradient(param, self.weight, gradients);
+                    // Autocast casts what is fp32; an adapter may be, in a 16-bit model.
+                    let linear = matches!(node.back, Back::Linear { .. });
+                    let stored = if linear { Dtype::Fp32 } else { self.weight };
+                    self.param_gradient(param, stored, gradients);
                     self.release(own);
                 }
             }
