@@ -109,9 +109,7 @@ impl Architecture {
                 Output::None => false,
             }
             && !self.counted_only;
-        plain
-            && self.kinds.iter().all(|kind| !kind.parallel)
-            && self.kinds.iter().flat_map(|kind| &kind.sublayers).all(Sublayer::modelled)
+        plain && self.kinds.iter().flat_map(|kind| &kind.sublayers).all(Sublayer::modelled)
     }
 
     /// Whether each token sees only those before it: then the loss compares each with the next.
@@ -124,6 +122,17 @@ impl Architecture {
     pub fn has_latent_attention(&self) -> bool {
         let bodies = self.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
         bodies.into_iter().any(|body| matches!(body, Body::LatentAttention(_)))
+    }
+
+    /// How many dimensions of a head rotary positions turn: all of them, or a part.
+    pub fn rotary_width(&self) -> Symbol {
+        let bodies = self.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
+        let part = bodies.into_iter().any(|body| match body {
+            Body::LatentAttention(_) => true,
+            Body::Attention(attention) => attention.rotary == Rotary::Partial,
+            _ => false,
+        });
+        if part { Symbol::Dr } else { Symbol::D }
     }
 
     /// Number of layers.

@@ -100,8 +100,10 @@ pub enum Rotary {
     None,
     /// Rotated as a whole.
     Whole,
-    /// A part is rotated and joined with the rest by `cat`, which lays the result out head by head.
+    /// Rotated as a whole by code for a part: joined with nothing by `cat`, which lays the result out head by head.
     Joined,
+    /// `dr` dimensions are rotated and joined with the other `dn` by `cat`, which lays the result out head by head.
+    Partial,
 }
 
 /// In which element type the softmax of tensors-as-scores runs.

@@ -115,7 +115,6 @@ const IGNORED: &[&str] = &[
     "pad_token_id",
     "pretraining_tp",
     "rms_norm_eps",
-    "rope_parameters",
     "rope_scaling",
     "rope_theta",
     "router_aux_loss_coef",
@@ -178,6 +177,13 @@ pub(super) fn read_all(
         if name == "id2label" {
             if let Some(labels) = value.as_object() {
                 into.entry("num_labels").or_insert_with(|| labels.len().into());
+            }
+            continue;
+        }
+        // Of all that describes rotary positions, only the share of a head that they turn is a size.
+        if name == "rope_parameters" {
+            if let Some(share) = value.get("partial_rotary_factor").filter(|share| share.is_number()) {
+                into.entry("partial_rotary_factor").or_insert_with(|| share.clone());
             }
             continue;
         }

@@ -56,8 +56,7 @@ pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padd
     let fixed = |tensor, module, shape, dtype, count| {
         Entry::lasting((tensor, module), (Block::Overhead, Group::Other), (shape, dtype), count, numbers)
     };
-    let rotary = if model.has_latent_attention() { Symbol::Dr } else { Symbol::D };
-    let half = Shape::new(&[Dim::Over(rotary, 2)]);
+    let half = Shape::new(&[Dim::Over(model.rotary_width(), 2)]);
     let tokens = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::S)]);
     let mut rows = Vec::with_capacity(3);
     if model.embedding.rotary_tables > 0 {

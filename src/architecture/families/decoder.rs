@@ -10,7 +10,7 @@ use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, GateUp, GatedMlp, Layer, Linear, Norm,
     Normalisation, Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Sublayer,
 };
-use crate::ledger::{Dim, Symbol};
+use crate::ledger::{Dim, Symbol, Symbols};
 use crate::text::architecture as words;
 
 /// Projections to queries, keys and values.
@@ -100,6 +100,8 @@ pub(super) struct Decoder {
     pub(super) head_dim: HeadDim,
     pub(super) kv_heads: KvHeads,
     pub(super) rotary: Rotary,
+    /// The share of a head that they turn, unless the file says another.
+    pub(super) rotary_part: f64,
     pub(super) softmax: Softmax,
     pub(super) window: Window,
     /// Scores and logits pass through a tanh unless the file sets the caps to null; otherwise only if it sets them.
@@ -145,6 +147,7 @@ pub(super) const LLAMA: Decoder = Decoder {
     head_dim: HeadDim::Field(None),
     kv_heads: KvHeads::Field,
     rotary: Rotary::Whole,
+    rotary_part: 1.0,
     softmax: Softmax::Fp32,
     window: Window::Never,
     soft_caps: false,
@@ -199,8 +202,9 @@ impl Decoder {
             (Symbol::D, head_dim),
             (Symbol::V, vocab),
         ]);
+        let rotary = self.rotary(fields, &mut symbols);
         let attention = match &self.latent {
-            None => Body::Attention(self.attention(fields, dropout)),
+            None => Body::Attention(Attention { rotary, ..self.attention(fields, dropout) }),
             Some(latent) => Body::LatentAttention(latent::compose(latent, fields, &mut symbols, dropout)?),
         };
         let mlp = self.mlp(fields);
@@ -259,6 +263,30 @@ impl Decoder {
             encoder: None,
             counted_only: self.counted_only || !self.extra.is_empty(),
         })
+    }
+
+    /// Rotary positions, and with a part of a head turned, how wide it is: `partial_rotary_factor`, `rotary_pct`, or
+    /// `rotary_dim`.
+    fn rotary(&self, fields: &mut Fields, symbols: &mut Symbols) -> Rotary {
+        let whole = symbols.get(Symbol::D);
+        if self.rotary == Rotary::None || self.latent.is_some() {
+            return self.rotary;
+        }
+        let named = fields.factor("rotary_pct", self.rotary_part);
+        let share = fields.factor("partial_rotary_factor", named);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "as the frameworks do: int(head_dim · share)"
+        )]
+        let part = fields.size("rotary_dim").unwrap_or((whole as f64 * share) as u64);
+        if part == 0 || part >= whole {
+            return self.rotary;
+        }
+        symbols.set(Symbol::Dr, part);
+        symbols.set(Symbol::Dn, whole - part);
+        Rotary::Partial
     }
 
     fn attention(&self, fields: &mut Fields, dropout: &Dropout) -> Attention {

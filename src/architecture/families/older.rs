@@ -16,13 +16,14 @@ pub(super) const OPT_NORMS: [Names; 2] =
     [norm!("self_attn_layer_norm", Norm, [H]), norm!("final_layer_norm", Norm, [H])];
 
 pub(super) const NEOX: Decoder = Decoder {
-    qkv: QkvNames::Fused(linear!("attention.query_key_value", Attention, [AKK, D], H)),
+    qkv: QkvNames::Split(linear!("attention.query_key_value", Attention, [AKK, D], H)),
     out: linear!("attention.dense", Attention, [H], AD),
     qkv_bias: Switch::On("attention_bias"),
     out_bias: Switch::On("attention_bias"),
     head_dim: HeadDim::Divided,
     kv_heads: KvHeads::All,
     rotary: Rotary::Joined,
+    rotary_part: 0.25,
     mlp: Mlp::Plain(
         [linear!("mlp.dense_h_to_4h", Mlp, [F], H), linear!("mlp.dense_4h_to_h", Mlp, [H], F)],
         Activation::Kernel,
@@ -72,6 +73,7 @@ pub(super) const FAMILIES: &[Family] = &[
             out_bias: YES,
             qk_norm: Some((Switch::On("qk_layernorm"), QK_LAYERNORM)),
             parallel: NO,
+            rotary_part: 0.5,
             final_norm: Some(norm!("final_layernorm", FinalNorm, [H])),
             ..NEOX
         },
@@ -84,6 +86,8 @@ pub(super) const FAMILIES: &[Family] = &[
             out_bias: YES,
             qk_norm: Some((Switch::Field("qk_layernorm"), QK_LAYERNORM)),
             head_dim: HeadDim::Divided,
+            rotary: Rotary::Joined,
+            rotary_part: 0.5,
             mlp: Mlp::Plain(
                 [linear!("mlp.fc1", Mlp, [F], H), linear!("mlp.fc2", Mlp, [H], F)],
                 Activation::PythonGelu,

@@ -14,8 +14,10 @@ const Q: Shape = Shape::new(&[B, S, A, D]);
 const KV: Shape = Shape::new(&[B, S, K, D]);
 /// `[b, s, (a + 2k)·d]`
 const QKV: Shape = Shape::new(&[B, S, Dim::Lin(Symbol::A, 2, Symbol::K), D]);
-/// Rotary cosines or sines, for every layer.
-pub(super) const ROTARY: Shape = Shape::new(&[S, D]);
+/// Rotary cosines or sines of `width` dimensions, for every layer.
+pub(super) const fn rotary_table(width: Symbol) -> Shape {
+    Shape::new(&[S, Dim::Sym(width)])
+}
 
 impl Attention {
     /// Whether it needs a mask: for padding, or for a window that some token is outside of.
@@ -75,7 +77,7 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: &Ru
         softmax: attention.softmax,
         soft_cap: attention.soft_cap,
         causal: attention.causal,
-        head_major: attention.rotary == Rotary::Joined,
+        head_major: matches!(attention.rotary, Rotary::Joined | Rotary::Partial),
     };
     let out = core(tape, [q, k, v], settings);
     tape.enter(attention.out.weight.module(), Group::Attention);
@@ -94,12 +96,20 @@ fn replace(tape: &mut Tape, old: Var, make: impl FnOnce(&mut Tape, Var) -> Var) 
 
 /// `x·cos + rotate_half(x)·sin`: keeps only the tables, which are counted once for all layers.
 fn rotate(tape: &mut Tape, projected: Var, table: Dtype, rotary: Rotary) -> Var {
-    let shape = tape.shape(projected);
-    let half = shape.with_last(Dim::Over(Symbol::D, 2));
+    let whole = tape.shape(projected);
+    let width = if rotary == Rotary::Partial { Symbol::Dr } else { Symbol::D };
+    let shape = whole.with_last(Dim::Sym(width));
+    let half = shape.with_last(Dim::Over(width, 2));
     let wide = if table == Dtype::Fp32 { Dtype::Fp32 } else { tape.dtype(projected) };
     // [b, a, s, d] here, [b, s, a·d] in the projection: the gradient is copied on its way back.
-    let x = tape.view("transpose", projected, shape, Back::Fresh);
-    let tables = tape.foreign(ROTARY, table, false);
+    let head = tape.view("transpose", projected, whole, Back::Fresh);
+    let (x, passed) = if rotary == Rotary::Partial {
+        let rest = whole.with_last(Dim::Sym(Symbol::Dn));
+        (tape.view("slice", head, shape, Back::Fresh), Some(tape.view("slice", head, rest, Back::Fresh)))
+    } else {
+        (head, None)
+    };
+    let tables = tape.foreign(rotary_table(width), table, false);
     let straight = tape.run("mul cos", &[x, tables], shape, wide, Back::Fresh);
     let first = tape.view("slice", x, half, Back::Fresh);
     let second = tape.view("slice", x, half, Back::Fresh);
@@ -114,12 +124,16 @@ fn rotate(tape: &mut Tape, projected: Var, table: Dtype, rotary: Rotary) -> Var 
     let out = tape.run("add", &[straight, crossed], shape, wide, Back::Through);
     tape.drop(straight);
     tape.drop(crossed);
-    let out = if rotary == Rotary::Joined {
-        let joined = tape.run("cat", &[out], shape, wide, Back::Views);
-        tape.drop(out);
-        joined
-    } else {
-        out
+    let out = match (rotary, passed) {
+        (Rotary::Joined, _) => replace(tape, out, |tape, x| tape.run("cat", &[x], shape, wide, Back::Views)),
+        (_, Some(passed)) => {
+            let joined = tape.run("cat", &[out, passed], whole, wide, Back::Views);
+            tape.drop(out);
+            tape.drop(passed);
+            tape.drop(head);
+            joined
+        }
+        _ => out,
     };
     tape.drop(x);
     out

@@ -2,7 +2,7 @@
 
 use super::super::tape::{Back, Role, SCALAR, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
-use super::attention::ROTARY;
+use super::attention::rotary_table;
 use super::loss::{Criterion, chunked, fused};
 use super::{B, Compute, Run, S, STREAM, dropout, linear, norm};
 use crate::architecture::{Architecture, Linear, Norm, Output, Param, weights};
@@ -81,9 +81,10 @@ pub(crate) fn prologue(
         let frequencies = Shape::new(&[S, Dim::Sym(Symbol::Dr)]);
         tape.lasting(&tensors::ROTARY_FREQUENCIES, frequencies, Dtype::Fp32, tables);
     } else {
+        let table = rotary_table(model.rotary_width());
         for _ in 0..model.embedding.rotary_tables {
-            tape.lasting(&tensors::ROTARY_COS, ROTARY, compute.weight, tables);
-            tape.lasting(&tensors::ROTARY_SIN, ROTARY, compute.weight, tables);
+            tape.lasting(&tensors::ROTARY_COS, table, compute.weight, tables);
+            tape.lasting(&tensors::ROTARY_SIN, table, compute.weight, tables);
         }
     }
     if model.embedding.rotary_tables > 0 {

@@ -145,7 +145,8 @@ fn adapter(
     let trained = Run { frozen: false, lora: None, ..*run };
     let kept = if copied || dropout { &tensors::LORA_INPUT } else { &tensors::LINEAR_INPUT };
     let inner = plain(tape, input, Linear { weight: a, bias: None }, narrow, &trained, stored, kept);
-    let wide = plain(tape, inner, Linear { weight: b, bias: None }, out, &trained, stored, &tensors::LORA_INNER);
+    let wide =
+        plain(tape, inner, Linear { weight: b, bias: None }, out, &trained, stored, &tensors::LORA_INNER);
     tape.drop(inner);
     let wide_dtype = tape.dtype(wide);
     let scaled = tape.run("scale", &[wide], out, wide_dtype, Back::Fresh);

@@ -21,7 +21,7 @@ use super::quantized::Quantized;
 use super::tape::{Back, Tape, Var};
 use super::{Dim, Dtype, Shape, Symbol};
 use crate::architecture::adapters::Targets;
-use crate::architecture::{Body, Layer};
+use crate::architecture::{Body, Layer, Sublayer};
 
 /// In which element types the model computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,30 +76,17 @@ pub(crate) const STREAM: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::H)]);
 
 /// Forward of one layer: the residual stream in, the residual stream out.
 pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
+    if layer.parallel {
+        return parallel(tape, layer, x, run);
+    }
     let mut stream = x;
     for sublayer in &layer.sublayers {
         let read = sublayer.before.as_ref().map(|before| norm::norm(tape, stream, before, run.frozen));
-        let input = read.unwrap_or(stream);
-        let mut added = match &sublayer.body {
-            Body::Attention(attention) => attention::attention(tape, input, attention, run),
-            Body::GatedMlp(mlp) => mlp::gated_mlp(tape, input, mlp, run, super::Group::Mlp),
-            Body::PlainMlp(mlp) => mlp::plain_mlp(tape, input, mlp, run),
-            Body::LatentAttention(latent) => latent::latent_attention(tape, input, latent, run),
-            Body::Moe(moe) => moe::moe(tape, input, moe, run),
-            // Only counted: nothing is known of what runs here.
-            Body::CrossAttention(_) | Body::Counted(_) => {
-                if let Some(read) = read {
-                    tape.drop(read);
-                }
-                continue;
-            }
-        };
+        let added = contribution(tape, read.unwrap_or(stream), sublayer, run);
         if let Some(read) = read {
             tape.drop(read);
         }
-        if sublayer.dropout > 0.0 {
-            added = dropout(tape, added);
-        }
+        let Some(mut added) = added else { continue };
         if let Some(after) = &sublayer.after {
             let normed = norm::norm(tape, added, after, run.frozen);
             tape.drop(added);
@@ -120,6 +107,60 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
     }
     tape.drop(x);
     stream
+}
+
+/// All sublayers read the layer's input, through a norm of their own or the one before them; what they give is added
+/// up last to first, and then to the input (transformers, `modeling_gpt_neox.py`, `modeling_phi.py`).
+fn parallel(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
+    let mut held = Vec::with_capacity(4);
+    let mut input = x;
+    let mut parts = Vec::with_capacity(2);
+    for (index, sublayer) in layer.sublayers.iter().enumerate() {
+        let own = sublayer.before.as_ref().map(|before| norm::norm(tape, x, before, run.frozen));
+        input = own.unwrap_or(input);
+        parts.extend(contribution(tape, input, sublayer, run));
+        // Whoever reads the same norm next keeps it.
+        let shared = layer.sublayers.get(index + 1).is_some_and(|next| next.before.is_none());
+        match own {
+            Some(own) if shared => held.push(own),
+            Some(own) => tape.drop(own),
+            None => {}
+        }
+    }
+    tape.enter("", super::Group::Residual);
+    let add = |tape: &mut Tape, pair: [Var; 2]| {
+        tape.run("residual add", &pair, STREAM, run.compute.weight, Back::Through)
+    };
+    let mut sum = None;
+    for &part in parts.iter().rev() {
+        sum = Some(match sum {
+            None => part,
+            Some(sum) => {
+                let both = add(tape, [sum, part]);
+                held.push(both);
+                both
+            }
+        });
+    }
+    let out = sum.map(|sum| add(tape, [sum, x]));
+    parts.into_iter().chain(held).for_each(|done| tape.drop(done));
+    out.map_or(x, |out| {
+        tape.drop(x);
+        out
+    })
+}
+
+/// What a sublayer adds to the residual stream (`None`: it is only counted, nothing is known of what runs).
+fn contribution(tape: &mut Tape, input: Var, sublayer: &Sublayer, run: &Run) -> Option<Var> {
+    let added = match &sublayer.body {
+        Body::Attention(attention) => attention::attention(tape, input, attention, run),
+        Body::GatedMlp(mlp) => mlp::gated_mlp(tape, input, mlp, run, super::Group::Mlp),
+        Body::PlainMlp(mlp) => mlp::plain_mlp(tape, input, mlp, run),
+        Body::LatentAttention(latent) => latent::latent_attention(tape, input, latent, run),
+        Body::Moe(moe) => moe::moe(tape, input, moe, run),
+        Body::CrossAttention(_) | Body::Counted(_) => return None,
+    };
+    Some(if sublayer.dropout > 0.0 { dropout(tape, added) } else { added })
 }
 
 /// `native_dropout`: a mask of one byte an element is kept.

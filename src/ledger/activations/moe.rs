@@ -6,7 +6,7 @@ use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::mlp::gated_mlp;
 use super::{B, Run, S, STREAM, linear};
-use crate::architecture::{Moe, Routing};
+use crate::architecture::{Moe, Param, Routing};
 use crate::text::tensors;
 
 const E: Dim = Dim::Sym(Symbol::E);
