@@ -178,8 +178,15 @@ mod tests {
             numbers.set(Symbol::B, 1);
             let compute = Compute { weight: Dtype::Bf16, matmul: Dtype::Bf16 };
             let frozen = setting["frozen"] == true;
-            let run =
-                Run { compute, kernel: Kernel::Sdpa, padding: false, frozen, lora: None, quantized: None };
+            let run = Run {
+                compute,
+                autocast: compute.autocast(),
+                kernel: Kernel::Sdpa,
+                padding: false,
+                frozen,
+                lora: None,
+                quantized: None,
+            };
             let mut tape = Tape::new(&numbers, Dtype::Bf16, true);
             let leaf = tape.foreign(super::super::STREAM, Dtype::Bf16, true);
             let labels = tape.foreign(Shape::new(&[B, S]), Dtype::Int64, false);
