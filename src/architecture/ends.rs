@@ -63,6 +63,17 @@ pub enum Output {
     Tokens(Linear),
     /// Scores over classes, of one vector a sequence.
     Classes(Linear),
+    /// The same, of the first token's vector as a pooler makes it.
+    Pooled(Pooler, Linear),
+}
+
+/// `tanh(dense(x))` of one vector a sequence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pooler {
+    /// The linear.
+    pub dense: Linear,
+    /// Dropout probability before the linear, and after the tanh.
+    pub dropout: [f64; 2],
 }
 
 /// Everything after the last layer and its norm.
@@ -91,6 +102,10 @@ impl Head {
         match self.output {
             Output::Tokens(Linear { bias, .. }) if tied => bias.into_iter().for_each(&mut *each),
             Output::Tokens(linear) | Output::Classes(linear) => linear.params(each),
+            Output::Pooled(pooler, linear) => {
+                linear.params(each);
+                pooler.dense.params(each);
+            }
             Output::None => {}
         }
         self.other.iter().copied().for_each(each);

@@ -104,7 +104,7 @@ impl Architecture {
             && self.encoder.is_none()
             && self.head.other.is_empty()
             && match self.head.output {
-                Output::Tokens(_) => self.embedding.image.is_none(),
+                Output::Tokens(_) | Output::Pooled(..) => self.embedding.image.is_none(),
                 Output::Classes(_) => self.embedding.image.is_some(),
                 Output::None => false,
             }
@@ -116,6 +116,11 @@ impl Architecture {
     pub fn causal(&self) -> bool {
         let mut bodies = self.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
         !bodies.any(|body| matches!(body, Body::Attention(attention) if !attention.causal))
+    }
+
+    /// Whether one weight is the input embedding and the output's.
+    pub const fn shares_head(&self) -> bool {
+        self.tied && matches!(self.head.output, Output::Tokens(_))
     }
 
     /// Whether its attention goes through latents, with rotary positions of their own width.

@@ -145,7 +145,7 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
     activations::prologue(&mut tape, compute, model, mask(model, numbers, plan.run), role);
     tape.hand_over(y);
     if !plan.run.frozen {
-        if model.tied {
+        if model.shares_head() {
             tape.await_tied(weights::EMBED, compute.weight, compute.autocast(), plan.gradients);
         }
         tape.run_backward(y, None, plan.gradients);
@@ -179,7 +179,7 @@ fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Par
     let x = tape.handed(STREAM, stream, true);
     let loss = activations::loss(&mut tape, x, &plan.run, model, plan.criterion, plan.keep_logits);
     // A tied head's gradient waits for the embedding's.
-    if model.tied {
+    if model.shares_head() {
         tape.leave_waiting(weights::EMBED);
     }
     tape.run_backward(loss, Some(x), plan.gradients);

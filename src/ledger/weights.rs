@@ -1,7 +1,7 @@
 //! Rows that live longer than a step: weights, and the gradients made of them.
 
 use super::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbol, Symbols, Tensor};
-use crate::architecture::{Architecture, Half, Param, Weight};
+use crate::architecture::{Architecture, Half, Output, Param, Weight};
 use crate::text::tensors;
 
 /// One row for `count` tensors shaped like a parameter.
@@ -84,9 +84,12 @@ pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padd
         rows.push(fixed(&tensors::INPUT, "", Shape::new(&[Dim::Sym(Symbol::B)]), Dtype::Int64, 1));
         return rows;
     }
-    rows.push(
-        // Ids and labels, and which of them are padding.
-        fixed(&tensors::INPUT, "", tokens, Dtype::Int64, if padding { 3 } else { 2 }),
-    );
+    // Ids, which of them are padding, and labels: of each token, or of the sequence.
+    let labelled = !matches!(model.head.output, Output::Classes(_) | Output::Pooled(..));
+    let count = 1 + u64::from(padding) + u64::from(labelled);
+    rows.push(fixed(&tensors::INPUT, "", tokens, Dtype::Int64, count));
+    if !labelled {
+        rows.push(fixed(&tensors::INPUT, "", Shape::new(&[Dim::Sym(Symbol::B)]), Dtype::Int64, 1));
+    }
     rows
 }

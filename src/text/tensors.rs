@@ -570,6 +570,11 @@ tensors! {
     why "The soft cap passes the logits through tanh, which keeps its output: one more tokens × vocabulary tensor." "软上限让 logits 经过 tanh，而 tanh 保留其输出：又一个 词元数 × 词表 的张量。",
     release "A fused loss with soft cap inside (Liger)." "使用内置软上限的融合损失（Liger）。";
 
+    POOLER_TANH, "pooler_tanh", "transformers/models/bert/modeling_bert.py",
+    name "pooled first token (tanh)" "池化后的首词元（tanh）",
+    why "Backward of tanh reads its output: one vector a sequence." "tanh 的反向需要其输出：每条序列一个向量。",
+    release "Nothing needs to: it is small." "无须释放：它很小。";
+
     EARLY_INPUT_GRADIENT, "early_input_gradient", "liger_kernel/ops/fused_linear_cross_entropy.py",
     name "gradient of the head's input, made in forward" "前向中算出的输出头输入梯度",
     why "A fused loss makes its gradients while it has the logits of a few tokens, and keeps them instead of the logits." "融合损失在持有少量词元的 logits 时就算出梯度，保留梯度而非 logits。",

@@ -6,7 +6,7 @@ use crate::architecture::fields::Fields;
 use crate::architecture::weights::{self, AD, F, H, Names, V};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, Head, Layer, Linear, Norm, Normalisation, Output,
-    Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Sublayer, linear, norm,
+    Param, PlainMlp, Pooler, Qkv, Rotary, ScoreBias, Softmax, Sublayer, linear, norm,
 };
 use crate::ledger::{Dim, Group, Symbol};
 
@@ -21,8 +21,10 @@ struct Encoder {
     mlp_norm: Names,
     /// Token types are embedded.
     types: bool,
-    /// The bare model pools its first token.
-    pooler: bool,
+    /// What the first token's vector passes before it is classified.
+    pooler: Names,
+    /// Dropout comes before the pooler as well as after it.
+    classifier_drops_first: bool,
     /// Linear and norm of the masked language model's head; their width is the embedding's.
     transform: (Names, Names),
     /// Fields: attention weights, sublayers and embedding.
@@ -42,7 +44,8 @@ const BERT: Encoder = Encoder {
     down: linear!("output.dense", Mlp, [H], F),
     mlp_norm: norm!("output.LayerNorm", Norm, [H]),
     types: true,
-    pooler: true,
+    pooler: linear!("pooler.dense", Other, [H], H),
+    classifier_drops_first: false,
     transform: (
         linear!("cls.predictions.transform.dense", LmHead, [H], H),
         norm!("cls.predictions.transform.LayerNorm", LmHead, [H]),
@@ -52,6 +55,8 @@ const BERT: Encoder = Encoder {
 };
 
 const ROBERTA: Encoder = Encoder {
+    pooler: linear!("classifier.dense", LmHead, [H], H),
+    classifier_drops_first: true,
     transform: (linear!("lm_head.dense", LmHead, [H], H), norm!("lm_head.layer_norm", LmHead, [H])),
     ..BERT
 };
@@ -144,7 +149,7 @@ impl Encoder {
             order: vec![0; usize::try_from(layers).unwrap_or(0)],
             embedding,
             final_norm: None,
-            head: self.head(fields),
+            head: self.head(fields, dropout),
             tied: self.tied.read(fields),
             final_soft_cap: false,
             positional_mask: false,
@@ -153,23 +158,30 @@ impl Encoder {
         })
     }
 
-    fn head(&self, fields: &mut Fields) -> Head {
+    fn head(&self, fields: &mut Fields, dropout: &Dropout) -> Head {
         let class = fields.class();
         let labels = Dim::of(fields.labels().unwrap_or(2));
-        let classifier = Output::Classes(Linear {
+        let classifier = Linear {
             weight: Param::new("classifier.weight", Group::LmHead, &[labels, H]),
             bias: Some(Param::new("classifier.bias", Group::LmHead, &[labels])),
-        });
-        let (weight, bias) = *linear!("pooler.dense", Other, [H], H);
-        let pooled = || if self.pooler { vec![weight, bias] } else { Vec::new() };
+        };
+        let (weight, bias) = *self.pooler;
+        let pooled = || vec![weight, bias];
         if class.ends_with("Model") && !class.ends_with("LMHeadModel") {
             return Head { transform: None, output: Output::None, other: pooled() };
         }
-        if class.ends_with("ForSequenceClassification") || class.ends_with("ForMultipleChoice") {
-            return Head { transform: None, output: classifier, other: pooled() };
+        if class.ends_with("ForMultipleChoice") {
+            return Head { transform: None, output: Output::Classes(classifier), other: pooled() };
+        }
+        if class.ends_with("ForSequenceClassification") {
+            let hidden = dropout.read(fields, (self.dropout[1], 0.1));
+            let after = fields.probability("classifier_dropout", hidden);
+            let before = if self.classifier_drops_first { after } else { 0.0 };
+            let dense = Linear::new(self.pooler, true);
+            return Head::plain(Output::Pooled(Pooler { dense, dropout: [before, after] }, classifier));
         }
         if class.ends_with("ForTokenClassification") || class.ends_with("ForQuestionAnswering") {
-            return Head::plain(classifier);
+            return Head::plain(Output::Classes(classifier));
         }
         let (dense, norm) = self.transform;
         Head {

@@ -5,10 +5,12 @@ use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::rotary_table;
 use super::loss::{Criterion, chunked, fused};
 use super::{B, Compute, Run, S, STREAM, dropout, linear, norm};
-use crate::architecture::{Architecture, Linear, Norm, Output, Param, weights};
+use crate::architecture::{Architecture, Linear, Norm, Output, Param, Pooler, weights};
 use crate::text::tensors;
 
 const LOGITS: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::V)]);
+/// `[b, h]`: one vector a sequence.
+const FIRST: Shape = Shape::new(&[B, Dim::Sym(Symbol::H)]);
 const LABELS: Shape = Shape::new(&[B, S]);
 const PADDED_LABELS: Shape = Shape::new(&[B, Dim::Plus(Symbol::S, 1)]);
 
@@ -128,11 +130,15 @@ pub(crate) fn loss(
         hidden = norm::norm(tape, x, last, run.frozen);
         tape.drop(x);
     }
-    if let Output::Classes(classifier) = model.head.output {
-        return classes(tape, hidden, classifier, run, keep_logits);
+    match model.head.output {
+        Output::Classes(classifier) => return classes(tape, hidden, None, classifier, run, keep_logits),
+        Output::Pooled(pooler, classifier) => {
+            return classes(tape, hidden, Some(pooler), classifier, run, keep_logits);
+        }
+        Output::Tokens(_) | Output::None => {}
     }
     tape.enter("lm_head", Group::LmHead);
-    let weight = if model.tied { weights::EMBED } else { weights::LM_HEAD };
+    let weight = if model.shares_head() { weights::EMBED } else { weights::LM_HEAD };
     if criterion != Criterion::Standard {
         // The labels are shifted first.
         let labels = tape.constant("shift", LABELS, Dtype::Int64);
@@ -288,10 +294,22 @@ fn patches(tape: &mut Tape, model: &Architecture, run: &Run) -> Var {
     x
 }
 
-/// The first token's vector through a linear, and cross entropy over classes (`ViTForImageClassification`).
-fn classes(tape: &mut Tape, hidden: Var, classifier: Linear, run: &Run, keep_logits: bool) -> Var {
+/// The first token's vector through a linear, and cross entropy over classes (`ViTForImageClassification`); or through
+/// a pooler first (`BertForSequenceClassification`).
+fn classes(
+    tape: &mut Tape,
+    hidden: Var,
+    pooler: Option<Pooler>,
+    classifier: Linear,
+    run: &Run,
+    keep_logits: bool,
+) -> Var {
     tape.enter("lm_head", Group::LmHead);
-    let first = tape.view("slice", hidden, Shape::new(&[B, Dim::Sym(Symbol::H)]), Back::Fresh);
+    let mut first = tape.view("slice", hidden, FIRST, Back::Fresh);
+    if let Some(pooler) = pooler {
+        first = pooled(tape, first, pooler, run);
+        tape.enter("classifier", Group::LmHead);
+    }
     let count = classifier.weight.shape.dims().first().copied().unwrap_or(Dim::Const(1));
     let scores = Shape::new(&[B, count]);
     let logits = linear(tape, first, classifier, scores, run, &tensors::LINEAR_INPUT);
@@ -302,4 +320,19 @@ fn classes(tape: &mut Tape, hidden: Var, classifier: Linear, run: &Run, keep_log
         tape.drop(logits);
     }
     loss
+}
+
+fn pooled(tape: &mut Tape, mut x: Var, pooler: Pooler, run: &Run) -> Var {
+    let [before, after] = pooler.dropout;
+    tape.enter(pooler.dense.weight.module(), pooler.dense.weight.group);
+    if before > 0.0 {
+        x = dropout(tape, x);
+    }
+    let dense = linear(tape, x, pooler.dense, FIRST, run, &tensors::LINEAR_INPUT);
+    tape.drop(x);
+    let dtype = tape.dtype(dense);
+    let active = tape.run("tanh", &[dense], FIRST, dtype, Back::Fresh);
+    tape.save(active, &tensors::POOLER_TANH);
+    tape.drop(dense);
+    if after > 0.0 { dropout(tape, active) } else { active }
 }
