@@ -48,7 +48,7 @@ impl Setup {
         };
         let quantized = quantized(config, low);
         // peft's `prepare_model_for_kbit_training` casts what is not quantised to fp32. Who fine-tunes this way today
-        // mostly leaves it out (LLaMA-Factory, Unsloth, torchtune, LitGPT) or casts back (TRL, axolotl).
+        // mostly leaves it out (LLaMA-Factory, Unsloth, torchtune, `LitGPT`) or casts back (TRL, axolotl).
         let prepared = quantized.is_some() && flag(config, "prepare_model_for_kbit_training");
         let autocast = autocast(config, prepared);
         let (adapter, weight, matmul) = match prepared {

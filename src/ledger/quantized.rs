@@ -29,7 +29,7 @@ pub struct Quantized {
 impl Quantized {
     /// Whether a parameter is stored so: the matrix of a linear inside a layer (transformers replaces every linear but
     /// the output embedding), and the matrices of experts (transformers 4 has a linear for each; its version 5 holds
-    /// them in one tensor, which bitsandbytes passes over, but Unsloth, axolotl and LitGPT quantise them).
+    /// them in one tensor, which bitsandbytes passes over, but Unsloth, axolotl and `LitGPT` quantise them).
     pub fn covers(param: &Param) -> bool {
         let axes = match param.group {
             Group::Attention | Group::CrossAttention | Group::Mlp | Group::SharedExperts => 2,
