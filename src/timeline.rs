@@ -6,7 +6,7 @@
 pub use crate::ledger::Phase;
 
 use crate::ledger::tape::{Event, Id, Place, Role, Tape};
-use crate::ledger::{Block, ByBlock, Part, Parts, Plan};
+use crate::ledger::{Block, ByBlock, Chunk, Part, Parts, Plan, Stage};
 use crate::text::tensors;
 use std::fmt;
 
@@ -84,6 +84,24 @@ impl Live {
         sum
     }
 
+    fn minus(&self, other: &Self) -> Self {
+        let mut rest = *self;
+        for (mine, theirs) in rest.blocks.iter_mut().zip(other.blocks) {
+            *mine -= theirs;
+        }
+        rest.counted -= other.counted;
+        rest
+    }
+
+    fn times(&self, count: u64) -> Self {
+        let mut product = *self;
+        for block in &mut product.blocks {
+            *block *= i128::from(count);
+        }
+        product.counted *= i128::from(count);
+        product
+    }
+
     fn total(&self) -> i128 {
         self.blocks.iter().sum()
     }
@@ -156,12 +174,15 @@ fn profile<'e>(tape: &Tape, events: impl Iterator<Item = &'e Event>) -> Profile 
 }
 
 /// The worst instant, and where in its part it is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Worst {
     pub(crate) moment: Moment,
     pub(crate) live: Live,
     /// Events of the part (forward or backward) that had happened.
     pub(crate) events: usize,
+    /// Which chunk of the stage ran, and how many other micro-batches waited for their backward in each.
+    pub(crate) chunk: usize,
+    pub(crate) waiting: Vec<u64>,
 }
 
 /// One step.
@@ -180,69 +201,76 @@ struct Clock {
     instants: Vec<Instant>,
     worst: Worst,
     counted: i128,
+    chunk: usize,
+    waiting: Vec<u64>,
 }
 
 impl Clock {
+    /// A run through a chunk begins, at the moment at which most waits; gives what waits.
+    fn begin(&mut self, left: Live, stage: &Stage, chunk: usize, backward: bool, nets: &[Live]) -> Live {
+        self.chunk = chunk;
+        self.waiting = most_waiting(stage, chunk, backward, nets);
+        let others = waiting(&self.waiting, nets);
+        self.base = left.plus(&others);
+        others
+    }
+
     fn pass(&mut self, phase: Phase, layer: Option<usize>, profile: &Profile) {
         let live = self.base.plus(&profile.peak);
         let moment = Moment { phase, layer: layer.and_then(|layer| u32::try_from(layer).ok()) };
         self.instants.push(Instant { moment, live: live.by_block() });
         if live.total() > self.worst.live.total() {
-            self.worst = Worst { moment, live, events: profile.events };
+            let (chunk, waiting) = (self.chunk, self.waiting.clone());
+            self.worst = Worst { moment, live, events: profile.events, chunk, waiting };
         }
         self.counted = self.counted.max(self.base.counted + profile.counted_peak);
         self.base = self.base.plus(&profile.net);
     }
 }
 
-/// Runs a step: `always` lives throughout, `stepping` only during the optimizer step.
-pub(crate) fn run(parts: &Parts, plan: &Plan, always: Live, stepping: &Live) -> Timeline {
+/// Runs a step of one stage: `always` lives throughout, `stepping` only during the optimizer step. Micro-batches that
+/// wait for their backward meanwhile are there from the start of each run through a chunk.
+pub(crate) fn run(
+    parts: &Parts,
+    profiles: &Profiles,
+    plan: &Plan,
+    stage: &Stage,
+    always: Live,
+    stepping: &Live,
+) -> Timeline {
     let start = Moment { phase: Phase::Always, layer: None };
-    let worst = Worst { moment: start, live: always, events: 0 };
-    let mut clock = Clock { base: always, instants: Vec::new(), worst, counted: always.counted };
-    let layers = parts.order.len();
-    clock.instants.reserve(2 * layers + 5);
-    let (forward, backward) = profiles(parts);
-    clock.pass(Phase::Embedding, None, &forward[0]);
-    for layer in 0..layers {
-        clock.pass(Phase::Forward, Some(layer), &forward[2 + parts.order[layer]]);
-    }
-    // Masks are the program's; with recomputation its closures hold them until the layers are done.
-    let held = held(parts);
-    let early = plan.recompute_layers == 0;
-    if early {
-        let_go(parts, &held, Role::Working, &mut clock.base);
-    }
-    clock.pass(Phase::Loss, None, &forward[1]);
-    // Autocast's context ends with forward: its cache lets go.
-    let mut cache = Live::default();
-    let mut uncache = |part: &Part| {
-        let (_, tape) = part.forward();
-        for &storage in &tape.cached {
-            cache.free(tape, storage);
-        }
+    let worst = Worst { moment: start, live: always, events: 0, chunk: 0, waiting: Vec::new() };
+    let mut clock = Clock {
+        base: always,
+        instants: Vec::new(),
+        worst,
+        counted: always.counted,
+        chunk: 0,
+        waiting: Vec::new(),
     };
-    (0..layers).for_each(|layer| uncache(parts.layer(layer)));
-    uncache(&parts.loss);
-    clock.base = clock.base.plus(&cache);
-
-    clock.pass(Phase::LossBackward, None, &backward[1]);
-    for layer in (0..layers).rev() {
-        clock.pass(Phase::Backward, Some(layer), &backward[2 + parts.order[layer]]);
+    clock.instants.reserve(2 * stage.layers().count() + 5);
+    let walk = Walk { parts, profiles, held: held(parts), early: plan.recompute_layers == 0 };
+    let nets: Vec<Live> = stage.chunks.iter().map(|chunk| walk.net(chunk)).collect();
+    // What chunks leave that are through: gradients, and what the program holds of the loss.
+    let mut left = always;
+    for (index, chunk) in stage.chunks.iter().enumerate() {
+        clock.begin(left, stage, index, false, &nets);
+        walk.forward(&mut clock, chunk);
     }
-    let_go(parts, &held, Role::Saved, &mut clock.base);
-    if !early {
-        let_go(parts, &held, Role::Working, &mut clock.base);
+    for (index, chunk) in stage.chunks.iter().enumerate().rev() {
+        let others = clock.begin(left, stage, index, true, &nets);
+        clock.base = clock.base.plus(&nets[index]);
+        walk.backward(&mut clock, chunk);
+        left = clock.base.minus(&others);
     }
-    // A tied weight's gradient from the head is counted by the embedding's backward from here on.
-    if let Some(storage) = parts.embedding.tape.awaited() {
-        clock.base.free(&parts.embedding.tape, storage);
-    }
-    clock.pass(Phase::EmbeddingBackward, None, &backward[0]);
     // The program forgets the loss.
-    for storage in left_by_loss(parts, true) {
-        clock.base.free(&parts.loss.tape, storage);
+    if stage.ends() {
+        for storage in left_by_loss(parts, true) {
+            left.free(&parts.loss.tape, storage);
+        }
     }
+    clock.base = left;
+    clock.waiting = Vec::new();
     let step = Profile { peak: *stepping, counted_peak: stepping.counted, ..Profile::default() };
     clock.pass(Phase::Optimizer, None, &step);
 
@@ -259,43 +287,158 @@ pub(crate) fn run(parts: &Parts, plan: &Plan, always: Live, stepping: &Live) -> 
     }
 }
 
-/// Forward and backward of embedding, loss, and each layer part, in that order.
-fn profiles(parts: &Parts) -> (Vec<Profile>, Vec<Profile>) {
-    let mut forward = Vec::with_capacity(2 + parts.layers.len());
-    let mut backward = Vec::with_capacity(forward.capacity());
-    let mut add = |part: &Part| {
+/// Of the moments in which a chunk runs, what waits in the one where it is most.
+fn most_waiting(stage: &Stage, chunk: usize, backward: bool, nets: &[Live]) -> Vec<u64> {
+    let turns = stage.turns.iter().filter(|turn| turn.chunk == chunk && turn.backward == backward);
+    let most = turns.max_by_key(|turn| waiting(&turn.waiting, nets).counted);
+    most.map(|turn| turn.waiting.clone()).unwrap_or_default()
+}
+
+/// What micro-batches hold together that wait for their backward.
+fn waiting(counts: &[u64], nets: &[Live]) -> Live {
+    let mut sum = Live::default();
+    for (count, net) in counts.iter().zip(nets) {
+        sum = sum.plus(&net.times(*count));
+    }
+    sum
+}
+
+/// Runs through chunks.
+struct Walk<'w, 'n> {
+    parts: &'w Parts<'n>,
+    profiles: &'w Profiles,
+    /// What the embedding leaves for all layers.
+    held: Vec<bool>,
+    /// It lets go of masks when the layers' forward is over.
+    early: bool,
+}
+
+impl Walk<'_, '_> {
+    fn forward(&self, clock: &mut Clock, chunk: &Chunk) {
+        if chunk.embedding {
+            clock.pass(Phase::Embedding, None, &self.profiles.embedding.forward);
+        }
+        for layer in chunk.layers.clone() {
+            clock.pass(Phase::Forward, Some(layer), &self.layer(layer).forward);
+        }
+        // Masks are the program's; with recomputation its closures hold them until the layers are done.
+        if chunk.embedding && self.early {
+            self.let_go(Role::Working, &mut clock.base);
+        }
+        if chunk.loss {
+            clock.pass(Phase::Loss, None, &self.profiles.loss.forward);
+        }
+    }
+
+    /// What a micro-batch holds of a chunk between its forward and its backward.
+    fn net(&self, chunk: &Chunk) -> Live {
+        let mut net = Live::default();
+        if chunk.embedding {
+            net = net.plus(&self.profiles.embedding.forward.net);
+            if self.early {
+                self.let_go(Role::Working, &mut net);
+            }
+        }
+        // Autocast's context ends with forward: its cache lets go.
+        let uncache = |net: &mut Live, part: &Part| {
+            let (_, tape) = part.forward();
+            for &storage in &tape.cached {
+                net.free(tape, storage);
+            }
+        };
+        for layer in chunk.layers.clone() {
+            net = net.plus(&self.layer(layer).forward.net);
+            uncache(&mut net, self.parts.layer(layer));
+        }
+        if chunk.loss {
+            net = net.plus(&self.profiles.loss.forward.net);
+            uncache(&mut net, &self.parts.loss);
+        }
+        net
+    }
+
+    fn backward(&self, clock: &mut Clock, chunk: &Chunk) {
+        if chunk.loss {
+            clock.pass(Phase::LossBackward, None, &self.profiles.loss.backward);
+        }
+        for layer in chunk.layers.clone().rev() {
+            clock.pass(Phase::Backward, Some(layer), &self.layer(layer).backward);
+        }
+        if !chunk.embedding {
+            return;
+        }
+        self.let_go(Role::Saved, &mut clock.base);
+        if !self.early {
+            self.let_go(Role::Working, &mut clock.base);
+        }
+        // A tied weight's gradient from the head is counted by the embedding's backward from here on.
+        if let Some(storage) = self.parts.embedding.tape.awaited() {
+            clock.base.free(&self.parts.embedding.tape, storage);
+        }
+        clock.pass(Phase::EmbeddingBackward, None, &self.profiles.embedding.backward);
+    }
+
+    fn layer(&self, layer: usize) -> &Passes {
+        &self.profiles.layers[self.parts.order[layer]]
+    }
+
+    /// Frees what [`held`] says, of one role.
+    fn let_go(&self, role: Role, base: &mut Live) {
+        let tape = &self.parts.embedding.tape;
+        for (storage, held) in self.held.iter().enumerate() {
+            if *held && tape.storages[storage].role == role {
+                base.free(tape, storage);
+            }
+        }
+    }
+}
+
+/// What forward and backward of one part add.
+#[derive(Clone, Copy, Debug)]
+struct Passes {
+    forward: Profile,
+    backward: Profile,
+}
+
+/// What every part of a step adds, whatever stage runs it.
+#[derive(Debug)]
+pub(crate) struct Profiles {
+    embedding: Passes,
+    loss: Passes,
+    layers: Vec<Passes>,
+}
+
+impl Profiles {
+    /// Replays every part once.
+    pub(crate) fn of(parts: &Parts) -> Self {
+        Self {
+            embedding: Passes::of(&parts.embedding),
+            loss: Passes::of(&parts.loss),
+            layers: parts.layers.iter().map(Passes::of).collect(),
+        }
+    }
+}
+
+impl Passes {
+    fn of(part: &Part) -> Self {
         let (events, tape) = part.forward();
-        forward.push(profile(tape, events.iter()));
-        let mut back = profile(&part.tape, part.backward());
+        let forward = profile(tape, events.iter());
+        let mut backward = profile(&part.tape, part.backward());
         // The kept input is freed with its layer's backward.
         if let Some(bare) = &part.bare {
             let kept = |id: &usize| bare.storages[*id].role == Role::Saved;
             for storage in (0..bare.storages.len()).filter(kept) {
-                back.net.free(bare, storage);
+                backward.net.free(bare, storage);
             }
         }
-        backward.push(back);
-    };
-    add(&parts.embedding);
-    add(&parts.loss);
-    parts.layers.iter().for_each(add);
-    (forward, backward)
+        Self { forward, backward }
+    }
 }
 
 /// What the embedding's forward leaves for all layers: rotary tables, masks.
 pub(crate) fn held(parts: &Parts) -> Vec<bool> {
     let tape = &parts.embedding.tape;
     replay(tape.storages.len(), tape.forward.iter())
-}
-
-/// Frees what [`held`] says, of one role.
-fn let_go(parts: &Parts, held: &[bool], role: Role, base: &mut Live) {
-    let tape = &parts.embedding.tape;
-    for (storage, held) in held.iter().enumerate() {
-        if *held && tape.storages[storage].role == role {
-            base.free(tape, storage);
-        }
-    }
 }
 
 /// What the loss leaves working when its backward is over: itself and its gradient, which the program holds, and the

@@ -112,9 +112,14 @@ impl Body {
 impl Architecture {
     /// The adapters' tensors.
     pub fn adapters(&self, targets: Targets) -> Vec<Weight> {
+        let all: Vec<usize> = (0..self.order.len()).collect();
+        self.adapters_in(targets, &all)
+    }
+
+    /// The adapters' tensors of these layers.
+    pub fn adapters_in(&self, targets: Targets, layers: &[usize]) -> Vec<Weight> {
         let mut all = Vec::new();
-        for (index, kind) in self.kinds.iter().enumerate() {
-            let count = self.count_of(index);
+        for (kind, count) in self.kinds.iter().zip(self.counts(layers)).filter(|(_, count)| *count > 0) {
             let mut add = |linear: Linear| {
                 if targets.covers(linear.weight.module()) {
                     let (a, b) = of(linear.weight);

@@ -145,11 +145,6 @@ impl Architecture {
         self.order.len() as u64
     }
 
-    /// How many layers are of this kind.
-    pub fn count_of(&self, kind: usize) -> u64 {
-        self.order.iter().filter(|&&k| usize::from(k) == kind).count() as u64
-    }
-
     /// The size behind a symbol.
     pub fn size(&self, symbol: Symbol) -> u64 {
         self.symbols.get(symbol)

@@ -160,24 +160,52 @@ pub(super) const MLP: [Names; 3] = [
 impl Architecture {
     /// Every parameter tensor, each shared tensor once.
     pub fn weights(&self) -> Vec<Weight> {
+        let all: Vec<usize> = (0..self.order.len()).collect();
+        self.weights_in(&all, true, true)
+    }
+
+    /// The parameter tensors of these layers, and of what is before the first (`embedding`) and after the last one
+    /// (`head`). A tied output embedding counts where the embedding is, and on its own where only the head is.
+    pub fn weights_in(&self, layers: &[usize], embedding: bool, head: bool) -> Vec<Weight> {
         let mut all = Vec::with_capacity(32);
         let mut add = |param: Param, count: u64| Weight::merge(&mut all, param, count);
-        self.embedding.params(&mut |param| add(param, 1));
-        if let Some(encoder) = &self.encoder {
-            encoder.embedding.params(&mut |param| add(param, 1));
-            layers(&encoder.kinds, &encoder.order, &mut add);
-            encoder.final_norm.iter().for_each(|norm| norm.params(&mut |param| add(param, 1)));
+        if embedding {
+            self.embedding.params(&mut |param| add(param, 1));
+            if let Some(encoder) = &self.encoder {
+                encoder.embedding.params(&mut |param| add(param, 1));
+                add_layers(&encoder.kinds, &counts(encoder.kinds.len(), encoder.order.iter()), &mut add);
+                encoder.final_norm.iter().for_each(|norm| norm.params(&mut |param| add(param, 1)));
+            }
         }
-        layers(&self.kinds, &self.order, &mut add);
-        self.final_norm.iter().for_each(|norm| norm.params(&mut |param| add(param, 1)));
-        self.head.params(self.tied, &mut |param| add(param, 1));
+        add_layers(&self.kinds, &self.counts(layers), &mut add);
+        if head {
+            self.final_norm.iter().for_each(|norm| norm.params(&mut |param| add(param, 1)));
+            if self.shares_head() && !embedding {
+                add(EMBED, 1);
+            }
+            self.head.params(self.tied, &mut |param| add(param, 1));
+        }
         all
+    }
+
+    /// How many of these layers are of each kind.
+    pub(super) fn counts(&self, layers: &[usize]) -> Vec<u64> {
+        counts(self.kinds.len(), layers.iter().filter_map(|layer| self.order.get(*layer)))
     }
 }
 
-fn layers(kinds: &[Layer], order: &[u8], add: &mut dyn FnMut(Param, u64)) {
-    for (index, kind) in kinds.iter().enumerate() {
-        let count = order.iter().filter(|&&k| usize::from(k) == index).count() as u64;
-        kind.sublayers.iter().for_each(|sublayer| sublayer.params(&mut |param| add(param, count)));
+fn counts<'o>(kinds: usize, order: impl Iterator<Item = &'o u8>) -> Vec<u64> {
+    let mut counts = vec![0_u64; kinds];
+    for kind in order {
+        if let Some(count) = counts.get_mut(usize::from(*kind)) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+fn add_layers(kinds: &[Layer], counts: &[u64], add: &mut dyn FnMut(Param, u64)) {
+    for (kind, count) in kinds.iter().zip(counts).filter(|(_, count)| **count > 0) {
+        kind.sublayers.iter().for_each(|sublayer| sublayer.params(&mut |param| add(param, *count)));
     }
 }

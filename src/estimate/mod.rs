@@ -1,19 +1,18 @@
 //! The answer: what one rank holds at its worst instant, by block, and whether it fits.
 
 mod peak;
+mod rank;
 mod setup;
 mod totals;
 
-use crate::architecture::{Architecture, Weight};
+use crate::architecture::Architecture;
 use crate::config::{Config, Gpu, Problem, ProblemKind};
-use crate::ledger::rows::Rows;
 use crate::ledger::tape::Gradients;
-use crate::ledger::{
-    Block, ByBlock, Entry, Group, Parts, Phase, Symbol, Symbols, optimizer, quantized, weights,
-};
+use crate::ledger::{Block, ByBlock, Entry, Group, Layout, Parts, Stage, Symbol, Symbols};
 use crate::text::architecture as words;
-use crate::timeline::{self, Instant, Live, Moment};
+use crate::timeline::{self, Instant, Live, Moment, Profiles, Timeline};
 use peak::Scene;
+use rank::{Job, Rank};
 use setup::Setup;
 
 /// Parameter counts (elements, not bytes).
@@ -101,6 +100,17 @@ pub struct BetweenSteps {
     pub without_gradients: u64,
 }
 
+/// What one stage of a pipeline needs (bytes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StagePeak {
+    /// Its number, from 0.
+    pub stage: u64,
+    /// Live tensors at its worst instant.
+    pub peak: u64,
+    /// The framework's own counter at its maximum.
+    pub allocated: u64,
+}
+
 /// The whole answer for one configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Estimate {
@@ -124,6 +134,8 @@ pub struct Estimate {
     pub host: u64,
     /// Against the GPU.
     pub fits: Fit,
+    /// Every stage of the pipeline; all other figures are those of the fullest.
+    pub stages: Vec<StagePeak>,
     /// Live bytes over one step.
     pub timeline: Vec<Instant>,
     /// Every tensor.
@@ -153,70 +165,42 @@ pub fn estimate(config: &Config) -> Result<Estimate, Vec<Problem>> {
 
 /// Estimates one configuration of a model that was read already (its model keys are not looked at again).
 pub fn of(model: &Architecture, config: &Config) -> Estimate {
-    let mut symbols = model.symbols;
-    symbols.set(Symbol::B, config.batch);
-    // An image makes its own number of tokens.
-    symbols.set(Symbol::S, model.embedding.image.map_or(config.seq, |image| image.tokens));
+    let layout = Layout::of(model, config);
     let setup = Setup::of(config);
+    let mut symbols = layout.symbols(model, config);
     if setup.lora.is_some() {
         symbols.set(Symbol::Lora, config.lora_rank);
     }
-    let mut plan = setup.plan(model, config);
+    let mut plan = setup.plan(model, config, &layout);
     if !model.modelled() {
         // No backward is known in which gradients could be born: they are there from the start.
         plan.gradients = Gradients::Added;
     }
-    let base = model.weights();
-    let adapters = setup.lora.map(|lora| (model.adapters(lora.targets), lora.dtype));
-
-    let mut parameters = base_rows(&base, &setup, &symbols);
-    if let Some((adapters, dtype)) = &adapters {
-        parameters.extend(weights::parameters(adapters, *dtype, &symbols));
-    }
-    let trained = adapters.as_ref().map_or(&base, |(adapters, _)| adapters);
-    // Weights that are stepped on in backward have a gradient for an instant only: its row comes from there.
-    let passing = matches!(plan.gradients, Gradients::Stepped { .. });
-    let lasting = if passing { &[][..] } else { trained.as_slice() };
-    let gradients = weights::gradients(lasting, setup.gradient, setup.gradient_buffer, &symbols);
-    let gradient_bytes = gradients.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
-    let optimizer::States { rows: states, host } = optimizer::states(trained, setup.stepping, &symbols);
-    let temporaries = optimizer::temporaries(trained, setup.stepping, &symbols);
-    let inputs = weights::inputs(model, setup.compute.weight, &symbols, plan.run.padding);
-
-    let idle = live(parameters.iter().chain(&states).chain(&inputs));
-    // A buffer that is never freed, or gradients of the micro-batches before: there from the start.
-    let added = if plan.gradients == Gradients::Added { gradients.as_slice() } else { &[] };
-    let always = live(parameters.iter().chain(&states).chain(&inputs).chain(added));
-
-    let parts = Parts::of(model, &symbols, &plan);
-    let step = timeline::run(&parts, &plan, always, &live(temporaries.iter()));
+    let parts = Parts::of(model, &symbols, &plan, &layout);
+    let profiles = Profiles::of(&parts);
+    let job = Job { model, setup: &setup, plan: &plan, symbols: &symbols };
     let workspaces = totals::workspaces(totals::card(config));
-    let scene = Scene { parts: &parts, plan: &plan, worst: &step.worst };
-    let saved = peak::saved(&scene);
     let library = workspaces.bytes;
-    let worst = Peak {
-        bytes: step.worst.live.by_block().sum(),
-        moment: step.worst.moment,
-        operator: scene.operator(),
-        stage: 0,
-        blocks: step.worst.live.by_block(),
-    };
-
-    let mut ledger = parameters;
-    ledger.extend(gradients);
-    ledger.extend(states);
-    scene.gradients(&mut ledger, plan.gradients == Gradients::Added);
-    let mut kept = Rows { entries: ledger };
-    scene.activations(&mut kept);
-    let mut ledger = kept.entries;
-    let at_step = step.worst.moment.phase == Phase::Optimizer;
-    ledger.extend(
-        temporaries.into_iter().map(|row| Entry { at_peak: if at_step { row.bytes } else { 0 }, ..row }),
-    );
-    ledger.extend(inputs);
-    ledger.push(workspaces);
-
-    let mut warnings = setup.warnings;
+    let mut stages = Vec::with_capacity(layout.stages.len());
+    let mut fullest: Option<(&Stage, Rank, Timeline)> = None;
+    for stage in &layout.stages {
+        let rank = job.rank(stage);
+        let step = timeline::run(
+            &parts,
+            &profiles,
+            &plan,
+            stage,
+            rank.always(&plan),
+            &live(rank.temporaries.iter()),
+        );
+        let peak = step.worst.live.by_block().sum();
+        stages.push(StagePeak { stage: stage.rank, peak, allocated: step.counted.saturating_add(library) });
+        if fullest.as_ref().is_none_or(|(.., most)| step.counted > most.counted) {
+            fullest = Some((stage, rank, step));
+        }
+    }
+    let mut warnings = setup.warnings.clone();
+    warnings.extend(layout.problems.iter().cloned());
     if !model.modelled() {
         warnings.push(Problem {
             key: "model_type".to_owned(),
@@ -224,40 +208,43 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
             kind: ProblemKind::Note(words::COUNTED_ONLY),
         });
     }
+    let Some((stage, rank, step)) = fullest else { unreachable!("a pipeline has a stage") };
+    let scene = Scene { parts: &parts, plan: &plan, stage, worst: &step.worst };
+    let saved = peak::saved(&scene);
+    let worst = Peak {
+        bytes: step.worst.live.by_block().sum(),
+        moment: step.worst.moment,
+        operator: scene.operator(),
+        stage: stage.rank,
+        blocks: step.worst.live.by_block(),
+    };
+    let between_steps = rank.between_steps(library);
+    let (host, on_rank) = (rank.host, rank.elements(&symbols));
+    let mut ledger = rank.ledger(&scene);
+    ledger.push(workspaces);
+
     let allocated = step.counted.saturating_add(library);
     let mut blocks = step.largest;
     // The allocator's rounding, and the libraries' workspaces: the rest of what its counter shows.
     blocks.add(Block::Overhead, library.saturating_add(step.counted.saturating_sub(worst.bytes)));
-    let buffered = if setup.gradient_buffer { gradient_bytes } else { 0 };
-    let idle = idle.by_block().sum().saturating_add(library).saturating_add(buffered);
     let reserved = totals::reserved(allocated);
     let device = totals::device(&reserved);
     Estimate {
-        parameters: count(&base, adapters.as_ref().map(|(adapters, _)| adapters.as_slice()), &symbols),
+        parameters: count(model, &setup, on_rank, config.lora_rank),
         blocks,
         saved,
         peak: worst,
-        between_steps: BetweenSteps {
-            with_gradients: idle.saturating_add(gradient_bytes - buffered),
-            without_gradients: idle,
-        },
+        between_steps,
         allocated,
         reserved,
         device,
         host,
         fits: totals::fit(config, &device),
+        stages,
         timeline: step.instants,
         ledger,
         warnings,
         symbols,
-    }
-}
-
-/// The model's own parameters as they are stored.
-fn base_rows(base: &[Weight], setup: &Setup, symbols: &Symbols) -> Vec<Entry> {
-    match setup.quantized {
-        Some(stored) => quantized::parameters(base, stored, setup.compute.weight, symbols),
-        None => weights::parameters(base, setup.compute.weight, symbols),
     }
 }
 
@@ -270,10 +257,14 @@ fn live<'r>(rows: impl Iterator<Item = &'r Entry>) -> Live {
     sum
 }
 
-fn count(base: &[Weight], adapters: Option<&[Weight]>, symbols: &Symbols) -> Parameters {
+/// The whole model's parameters, however many ranks share them.
+fn count(model: &Architecture, setup: &Setup, on_rank: u64, lora_rank: u64) -> Parameters {
+    let mut symbols = model.symbols;
+    symbols.set(Symbol::Lora, lora_rank);
+    let adapters = setup.lora.map(|lora| model.adapters(lora.targets));
     let mut by_group = [0_u64; Group::ALL.len()];
-    for weight in base.iter().chain(adapters.unwrap_or_default()) {
-        let elements = weight.param.shape.elements(symbols).saturating_mul(weight.count);
+    for weight in model.weights().iter().chain(adapters.iter().flatten()) {
+        let elements = weight.param.shape.elements(&symbols).saturating_mul(weight.count);
         let sum = &mut by_group[weight.param.group as usize];
         *sum = sum.saturating_add(elements);
     }
@@ -284,5 +275,5 @@ fn count(base: &[Weight], adapters: Option<&[Weight]>, symbols: &Symbols) -> Par
     let routed = by_group[Group::Experts as usize];
     let idle = routed.checked_div(experts).map_or(0, |each| each.saturating_mul(experts - chosen));
     let by_group = Group::ALL.into_iter().zip(by_group).filter(|(_, n)| *n > 0).collect();
-    Parameters { total, trainable, active: total - idle, on_rank: total, by_group }
+    Parameters { total, trainable, active: total - idle, on_rank, by_group }
 }

@@ -3,13 +3,15 @@
 use super::Saved;
 use crate::ledger::rows::{Rows, Span};
 use crate::ledger::tape::{Role, Storage};
-use crate::ledger::{Block, Entry, Group, Part, Parts, Phase, Plan, Shape};
+use crate::ledger::{Block, Chunk, Entry, Group, Part, Parts, Phase, Plan, Shape, Stage};
 use crate::timeline::{self, Worst};
+use std::ops::Range;
 
 /// The parts of a step around its worst instant.
 pub(super) struct Scene<'s, 'n> {
     pub(super) parts: &'s Parts<'n>,
     pub(super) plan: &'s Plan,
+    pub(super) stage: &'s Stage,
     pub(super) worst: &'s Worst,
 }
 
@@ -52,32 +54,78 @@ impl<'s, 'n> Scene<'s, 'n> {
         self.parts.layers.iter()
     }
 
-    /// How many layers of this part have finished forward but not begun backward, and how many layers run it.
+    /// How many micro-batches wait for their backward in a chunk, beside the one that runs.
+    fn waiting(&self, chunk: usize) -> u64 {
+        self.worst.waiting.get(chunk).copied().unwrap_or(0)
+    }
+
+    /// The chunk that runs at the worst instant.
+    fn chunk(&self) -> Option<&'s Chunk> {
+        self.stage.chunks.get(self.worst.chunk)
+    }
+
+    /// How many layers of a chunk run this part.
+    fn layers_of(&self, layers: Range<usize>, part: &Part) -> u64 {
+        layers.filter(|layer| self.runs(*layer, part)).count() as u64
+    }
+
+    /// Layers of the running micro-batch that have finished forward but not begun backward.
+    fn done(&self) -> Range<usize> {
+        let Some(chunk) = self.chunk() else { return 0..0 };
+        match (self.worst.moment.phase, self.layer()) {
+            (Phase::Forward | Phase::Backward, Some(layer)) => chunk.layers.start..layer,
+            (Phase::Loss | Phase::LossBackward, _) => chunk.layers.clone(),
+            _ => 0..0,
+        }
+    }
+
+    /// How many layers of this part are whole at the worst instant, of every micro-batch, and of how many micro-batches
+    /// and layers backward keeps something at that time.
     fn kept(&self, part: &Part) -> (u64, u64) {
-        let layers = self.parts.order.len();
-        let same = |layer: &usize| self.runs(*layer, part);
-        let whole = match (self.worst.moment.phase, self.layer()) {
-            (Phase::Forward | Phase::Backward, Some(layer)) => layer,
-            (Phase::Loss | Phase::LossBackward, _) => layers,
-            _ => 0,
-        };
-        ((0..whole).filter(same).count() as u64, (0..layers).filter(same).count() as u64)
+        let mut whole = self.layers_of(self.done(), part);
+        let mut all = 0;
+        for (index, chunk) in self.stage.chunks.iter().enumerate() {
+            let (layers, waiting) = (self.layers_of(chunk.layers.clone(), part), self.waiting(index));
+            whole = whole.saturating_add(layers.saturating_mul(waiting));
+            all = layers.saturating_mul(waiting.saturating_add(1)).saturating_add(all);
+        }
+        (whole, all)
+    }
+
+    /// How many other micro-batches wait in the chunk of which `which` holds.
+    fn waiting_where(&self, which: impl Fn(&Chunk) -> bool) -> u64 {
+        self.stage.chunks.iter().position(which).map_or(0, |chunk| self.waiting(chunk))
     }
 
     /// Adds what backward keeps, and what only the worst instant holds.
     pub(super) fn activations(&self, rows: &mut Rows) {
         let phase = self.worst.moment.phase;
-        let held = timeline::held(self.parts);
-        let tables = phase > Phase::Embedding && phase < Phase::EmbeddingBackward;
-        let working = phase == Phase::Forward || (tables && self.plan.recompute_layers > 0);
-        rows.lasting(&self.parts.embedding.tape, &held, (tables, working));
+        let mut held = vec![false; self.parts.embedding.tape.storages.len()];
+        if self.stage.embeds() {
+            held = timeline::held(self.parts);
+            let runs = self.chunk().is_some_and(|chunk| chunk.embedding);
+            let waiting = self.waiting_where(|chunk| chunk.embedding);
+            let tables = runs && phase > Phase::Embedding && phase < Phase::EmbeddingBackward;
+            let lingers = self.plan.recompute_layers > 0;
+            let working = runs && phase == Phase::Forward || (tables && lingers);
+            let masks = if lingers { waiting } else { 0 } + u64::from(working);
+            rows.lasting(
+                &self.parts.embedding.tape,
+                &held,
+                (waiting + u64::from(tables), masks),
+                waiting + 1,
+            );
+        }
         for part in self.layer_parts() {
             let (whole, all) = self.kept(part);
             rows.saved(part, Span { from: Phase::Forward, until: Phase::Backward }, all, whole);
         }
         self.left_behind(rows);
-        let after_loss = Span { from: Phase::Loss, until: Phase::LossBackward };
-        rows.saved(&self.parts.loss, after_loss, 1, 0);
+        if self.stage.ends() {
+            let after_loss = Span { from: Phase::Loss, until: Phase::LossBackward };
+            let waiting = self.waiting_where(|chunk| chunk.loss);
+            rows.saved(&self.parts.loss, after_loss, waiting + 1, waiting);
+        }
         let Some(here) = self.here() else { return };
         let (_, first) = here.forward();
         if self.backward() && here.bare.is_some() {
@@ -99,12 +147,13 @@ impl<'s, 'n> Scene<'s, 'n> {
         let phase = self.worst.moment.phase;
         if phase == Phase::Forward || phase == Phase::Loss {
             for part in self.layer_parts() {
-                let (whole, _) = self.kept(part);
+                let whole = self.layers_of(self.done(), part);
                 let (_, tape) = part.forward();
                 rows.working(tape, &tape.cached, Span { from: Phase::Forward, until: Phase::Loss }, whole);
             }
         }
-        if phase == Phase::Backward || phase == Phase::EmbeddingBackward {
+        let loss = self.chunk().is_some_and(|chunk| chunk.loss);
+        if loss && (phase == Phase::Backward || phase == Phase::EmbeddingBackward) {
             let left = timeline::left_by_loss(self.parts, phase == Phase::EmbeddingBackward);
             rows.working(
                 &self.parts.loss.tape,
@@ -125,14 +174,18 @@ impl<'s, 'n> Scene<'s, 'n> {
             return;
         }
         let phase = self.worst.moment.phase;
+        let Some(chunk) = self.chunk() else { return };
         let done = match (phase, self.layer()) {
-            (Phase::Backward, Some(layer)) => layer + 1..self.parts.order.len(),
-            (Phase::EmbeddingBackward, _) => 0..self.parts.order.len(),
+            (Phase::Backward, Some(layer)) => layer + 1..chunk.layers.end,
+            (Phase::EmbeddingBackward, _) => chunk.layers.clone(),
             _ => 0..0,
         };
+        // Chunks behind this one are through.
+        let behind = self.stage.chunks.iter().skip(self.worst.chunk + 1);
+        let done: Vec<usize> = behind.flat_map(|chunk| chunk.layers.clone()).chain(done).collect();
         let parts: Vec<(&Part, u64)> = self
             .layer_parts()
-            .map(|part| (part, done.clone().filter(|layer| self.runs(*layer, part)).count() as u64))
+            .map(|part| (part, done.iter().filter(|layer| self.runs(**layer, part)).count() as u64))
             .collect();
         let alive = self.here().map(|part| (part, timeline::alive(part, true, self.worst.events)));
         for row in rows {
@@ -146,7 +199,7 @@ impl<'s, 'n> Scene<'s, 'n> {
             for (part, layers) in &parts {
                 count += layers * made(part, row);
             }
-            if phase > Phase::LossBackward {
+            if self.stage.ends() && (phase > Phase::LossBackward || !chunk.loss) {
                 count += made(&self.parts.loss, row);
             }
             row.at_peak = (row.bytes / row.count.max(1)).saturating_mul(count.min(row.count));
@@ -184,12 +237,16 @@ pub(super) fn saved(scene: &Scene) -> Saved {
             by_group[storage.group as usize] = by_group[storage.group as usize].saturating_add(bytes);
         }
     };
-    scene.parts.embedding.saved().for_each(|storage| add(storage, 1));
+    if scene.stage.embeds() {
+        scene.parts.embedding.saved().for_each(|storage| add(storage, 1));
+    }
     for part in scene.layer_parts() {
-        let (_, count) = scene.kept(part);
+        let count = scene.stage.layers().filter(|layer| scene.runs(*layer, part)).count() as u64;
         part.saved().for_each(|storage| add(storage, count));
     }
-    scene.parts.loss.saved().for_each(|storage| add(storage, 1));
+    if scene.stage.ends() {
+        scene.parts.loss.saved().for_each(|storage| add(storage, 1));
+    }
     out.by_group = Group::ALL.into_iter().zip(by_group).filter(|(_, bytes)| *bytes > 0).collect();
     out
 }

@@ -10,7 +10,7 @@ use crate::ledger::activations::{Compute, Criterion, Kernel, Lora, Run};
 use crate::ledger::optimizer::Stepping;
 use crate::ledger::quantized::Quantized;
 use crate::ledger::tape::Gradients;
-use crate::ledger::{Dtype, Plan};
+use crate::ledger::{Dtype, Layout, Plan};
 use crate::text::estimate as words;
 
 /// What follows from the keys, whatever the model.
@@ -106,7 +106,7 @@ impl Setup {
         }
     }
 
-    pub(super) fn plan(&self, model: &Architecture, config: &Config) -> Plan {
+    pub(super) fn plan(&self, model: &Architecture, config: &Config, layout: &Layout) -> Plan {
         let kernel = match config.attention {
             Attention::Sdpa => Kernel::Sdpa,
             Attention::Flash => Kernel::Flash,
@@ -137,7 +137,14 @@ impl Setup {
             Loss::Chunked => Criterion::Chunked(config.loss_chunks.unwrap_or(8)),
             Loss::Fused => Criterion::Fused,
         };
-        Plan { run, gradients, recompute_layers, keep_logits: flag(config, "keep_logits"), criterion }
+        Plan {
+            run,
+            gradients,
+            recompute_layers,
+            keep_logits: flag(config, "keep_logits"),
+            criterion,
+            joined: model.shares_head() && layout.pp == 1,
+        }
     }
 }
 

@@ -4,15 +4,18 @@
 //! why it is kept and what would release it. Blocks, the peak, figures and exports are all views of these rows.
 
 pub(crate) mod activations;
+mod layout;
 pub mod optimizer;
 mod parts;
 mod phase;
 pub mod quantized;
 pub(crate) mod rows;
+mod schedule;
 mod shape;
 pub(crate) mod tape;
 pub(crate) mod weights;
 
+pub(crate) use layout::{Chunk, Layout, Stage};
 pub(crate) use parts::{Part, Parts, Plan};
 pub use phase::Phase;
 pub use shape::{Dim, Dtype, Shape, Symbol, Symbols};

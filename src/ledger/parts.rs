@@ -3,7 +3,7 @@
 
 use super::activations::{self, Criterion, Kernel, Mask, Run, STREAM};
 use super::tape::{Event, Gradients, Role, Storage, Tape};
-use super::{Dtype, Group, Symbols};
+use super::{Dtype, Group, Layout, Symbols};
 use crate::architecture::{Architecture, Body, Layer, weights};
 
 /// What happens when a part runs.
@@ -31,15 +31,17 @@ pub(crate) struct Parts<'n> {
 pub(crate) struct Plan {
     pub(crate) run: Run,
     pub(crate) gradients: Gradients,
-    /// Recompute this many of the first layers.
+    /// Recompute this many of the first layers of each stage.
     pub(crate) recompute_layers: usize,
     /// The program holds the logits beyond the loss.
     pub(crate) keep_logits: bool,
     pub(crate) criterion: Criterion,
+    /// The output embedding is the input embedding, and one rank runs both: their gradients become one.
+    pub(crate) joined: bool,
 }
 
 impl Plan {
-    /// Whether the layer at this position is recomputed.
+    /// Whether the layer at this place of a stage is recomputed.
     pub(crate) const fn recomputes(&self, layer: usize) -> bool {
         layer < self.recompute_layers
     }
@@ -67,7 +69,7 @@ impl<'n> Part<'n> {
 
 impl<'n> Parts<'n> {
     /// Runs every part of `model` once.
-    pub(crate) fn of(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Self {
+    pub(crate) fn of(model: &Architecture, numbers: &'n Symbols, plan: &Plan, layout: &Layout) -> Self {
         if !model.modelled() {
             // Nothing is known of what runs.
             let part = || Part { tape: Tape::new(numbers, plan.run.compute.weight, true), bare: None };
@@ -76,11 +78,12 @@ impl<'n> Parts<'n> {
         }
         let mut layers = Vec::new();
         let mut ways: Vec<Way> = Vec::new();
+        let places = layout.places(model.order.len());
         let order = model.order.iter().enumerate().map(|(position, &kind)| {
             // Nothing before the first layer is trained: its input needs no gradient, unless recomputation asks for
             // it (transformers, `enable_input_require_grads`).
             let first = position == 0 && plan.run.frozen && plan.recompute_layers == 0;
-            let way = Way { kind, recomputed: plan.recomputes(position), first };
+            let way = Way { kind, recomputed: plan.recomputes(places[position]), first };
             ways.iter().position(|known| *known == way).unwrap_or_else(|| {
                 layers.push(layer_part(&model.kinds[usize::from(kind)], numbers, plan, way));
                 ways.push(way);
@@ -145,7 +148,7 @@ fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -
     activations::prologue(&mut tape, compute, model, mask(model, numbers, plan.run), role);
     tape.hand_over(y);
     if !plan.run.frozen {
-        if model.shares_head() {
+        if plan.joined {
             tape.await_tied(weights::EMBED, compute.weight, compute.autocast(), plan.gradients);
         }
         tape.run_backward(y, None, plan.gradients);
@@ -179,7 +182,7 @@ fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Par
     let x = tape.handed(STREAM, stream, true);
     let loss = activations::loss(&mut tape, x, &plan.run, model, plan.criterion, plan.keep_logits);
     // A tied head's gradient waits for the embedding's.
-    if model.shares_head() {
+    if plan.joined {
         tape.leave_waiting(weights::EMBED);
     }
     tape.run_backward(loss, Some(x), plan.gradients);

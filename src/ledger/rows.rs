@@ -24,15 +24,16 @@ impl Rows {
         }
     }
 
-    /// Tensors of a tape that outlive it; whether the kept and the working ones are alive at the worst instant.
-    pub(crate) fn lasting(&mut self, tape: &Tape, which: &[bool], (kept, working): (bool, bool)) {
+    /// Tensors of a tape that outlive it, made by so many micro-batches; of how many the kept and the working ones are
+    /// alive at the worst instant.
+    pub(crate) fn lasting(&mut self, tape: &Tape, which: &[bool], (kept, working): (u64, u64), count: u64) {
         for (storage, _) in tape.storages.iter().zip(which).filter(|(_, which)| **which) {
             let (block, at_peak) = match storage.role {
                 Role::Working => (Block::Overhead, working),
                 _ => (Block::Activations, kept),
             };
             let span = Span { from: Phase::Embedding, until: Phase::Backward };
-            self.add(storage, block, span, 1, u64::from(at_peak));
+            self.add(storage, block, span, count, at_peak);
         }
     }
 
@@ -70,7 +71,7 @@ impl Rows {
         let bytes = storage.bytes.saturating_mul(count);
         let live = storage.bytes.saturating_mul(at_peak);
         if let Some(row) = self.find(storage, block) {
-            row.count += count;
+            row.count = row.count.saturating_add(count);
             row.bytes = row.bytes.saturating_add(bytes);
             row.at_peak = row.at_peak.saturating_add(live);
             return;

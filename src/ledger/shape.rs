@@ -41,11 +41,19 @@ pub enum Symbol {
     Dv,
     /// LoRA rank.
     Lora,
+    /// Tokens per sequence where sequence parallelism splits them: between the tensor-parallel parts.
+    Split,
+    /// Copies of tokens that this rank's experts serve in a micro-batch.
+    Routed,
+    /// Elements of this rank's share of the buffer that the distributed optimizer steps on.
+    Share,
+    /// The same of the buffer of experts.
+    ExpertShare,
 }
 
 impl Symbol {
     /// Every symbol, with the letter shown.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::B,
         Self::S,
         Self::H,
@@ -64,6 +72,10 @@ impl Symbol {
         Self::Dr,
         Self::Dv,
         Self::Lora,
+        Self::Split,
+        Self::Routed,
+        Self::Share,
+        Self::ExpertShare,
     ];
 
     /// The letter of the formulas.
@@ -87,23 +99,45 @@ impl Symbol {
             Self::Dr => "dr",
             Self::Dv => "dv",
             Self::Lora => "R",
+            Self::Split => "s′",
+            Self::Routed => "n",
+            Self::Share => "N",
+            Self::ExpertShare => "N′",
         }
     }
 }
 
 /// The reader's numbers, one for each [`Symbol`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Symbols([u64; Symbol::ALL.len()]);
+pub struct Symbols {
+    numbers: [u64; Symbol::ALL.len()],
+    /// Among how many ranks an axis is split, where the symbol stands for one rank's share (0: it does not).
+    ranks: [u16; Symbol::ALL.len()],
+}
 
 impl Symbols {
     /// The number behind a symbol.
     pub const fn get(&self, symbol: Symbol) -> u64 {
-        self.0[symbol as usize]
+        self.numbers[symbol as usize]
     }
 
     /// Sets the number behind a symbol.
     pub const fn set(&mut self, symbol: Symbol, value: u64) {
-        self.0[symbol as usize] = value;
+        self.numbers[symbol as usize] = value;
+    }
+
+    /// Makes a symbol stand for the share of one of `ranks`: at least 1 of what there is.
+    pub fn share(&mut self, symbol: Symbol, ranks: u64) {
+        let whole = self.get(symbol);
+        if ranks > 1 && whole > 0 {
+            self.ranks[symbol as usize] = u16::try_from(ranks.min(whole)).unwrap_or(u16::MAX);
+            self.set(symbol, whole.div_ceil(ranks));
+        }
+    }
+
+    /// Among how many ranks the axis behind a symbol is split, where it is.
+    pub fn ranks(&self, symbol: Symbol) -> Option<u16> {
+        Some(self.ranks[symbol as usize]).filter(|ranks| *ranks > 0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A small estimate by hand, for the tests of the printed forms.
 
 use crate::config::{Gpu, Problem, ProblemKind};
-use crate::estimate::{Band, BetweenSteps, Estimate, Fit, Parameters, Peak, Saved, Verdict};
+use crate::estimate::{Band, BetweenSteps, Estimate, Fit, Parameters, Peak, Saved, StagePeak, Verdict};
 use crate::ledger::{Block, ByBlock, Dim, Dtype, Entry, Group, Shape, Symbol, Symbols, Tensor};
 use crate::text::Text;
 use crate::timeline::{Instant, Moment, Phase};
@@ -104,6 +104,7 @@ pub(super) fn estimate() -> Estimate {
                 "{key}={value} 暂未计入",
             )),
         }],
+        stages: vec![StagePeak { stage: 0, peak: 55 * GIB, allocated: 55 * GIB + 512 }],
         symbols,
     }
 }

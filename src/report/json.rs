@@ -30,7 +30,7 @@ struct Report<'a> {
     device: Range,
     host: u64,
     fits: Fits,
-    stages: [Stage; 1],
+    stages: Vec<Stage>,
     timeline: Vec<Live>,
     ledger: Vec<Row<'a>>,
     warnings: Vec<Warning<'a>>,
@@ -189,8 +189,11 @@ impl<'a> Report<'a> {
                 verdict: verdict(fits.verdict),
                 spare: fits.spare,
             },
-            // One rank is estimated; it is the only stage.
-            stages: [Stage { stage: peak.stage, peak: peak.bytes, allocated: estimate.allocated }],
+            stages: estimate
+                .stages
+                .iter()
+                .map(|stage| Stage { stage: stage.stage, peak: stage.peak, allocated: stage.allocated })
+                .collect(),
             timeline: estimate
                 .timeline
                 .iter()

@@ -131,7 +131,7 @@ fn tensors(estimate: &Estimate, lang: Lang, units: Units) -> Section {
             [("count", &largest.more), ("size", &size(largest.more_bytes, units))];
         notes.push(text::AND_MORE.fill(lang, &values));
     }
-    let symbols = symbols(estimate);
+    let symbols = symbols(estimate, lang);
     if !symbols.is_empty() {
         notes.push(symbols);
     }
@@ -152,11 +152,16 @@ fn tensors(estimate: &Estimate, lang: Lang, units: Units) -> Section {
     }
 }
 
-/// The numbers behind the formulas' symbols: `b = 4, s = 2048`.
-fn symbols(estimate: &Estimate) -> String {
+/// The numbers behind the formulas' symbols: `b = 4, s = 2048`; a rank's share says so: `a = 4 (1/8)`.
+fn symbols(estimate: &Estimate, lang: Lang) -> String {
     let known = crate::ledger::Symbol::ALL.into_iter().filter_map(|symbol| {
         let value = estimate.symbols.get(symbol);
-        (value > 0).then(|| format!("{} = {value}", symbol.letter()))
+        let text = |ranks: Option<u16>| match ranks {
+            Some(ranks) => text::SHARE_OF
+                .fill(lang, &[("letter", &symbol.letter()), ("share", &value), ("ranks", &ranks)]),
+            None => format!("{} = {value}", symbol.letter()),
+        };
+        (value > 0).then(|| text(estimate.symbols.ranks(symbol)))
     });
     known.collect::<Vec<_>>().join(", ")
 }

@@ -8,6 +8,7 @@ pub mod chart;
 pub mod cli;
 pub mod config;
 pub mod estimate;
+pub mod layout;
 pub mod ledger;
 pub mod quick;
 pub mod report;

@@ -84,6 +84,8 @@ pub const COUNTS_HOST: Text = Text::new("offloaded, in one node's memory", "卸�
 pub const SIZE: Text = Text::new("Size", "大小");
 /// Column: a tensor's name.
 pub const TENSOR: Text = Text::new("Tensor", "张量");
+/// A symbol that stands for one rank's share.
+pub const SHARE_OF: Text = Text::new("{letter} = {share} (1/{ranks})", "{letter} = {share}（1/{ranks}）");
 /// Column: a formula in symbols.
 pub const FORMULA: Text = Text::new("Formula", "公式");
 /// Column: an element's type.
