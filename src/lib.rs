@@ -12,6 +12,8 @@
 //! prints. [`text`] holds every sentence in Chinese and English, [`units`] bytes and counts, [`quick`] the
 //! four-line rule of thumb. Only `app` (wasm) knows a browser.
 
+#[cfg(not(target_arch = "wasm32"))]
+pub mod accuracy;
 #[cfg(target_arch = "wasm32")]
 pub mod app;
 pub mod architecture;

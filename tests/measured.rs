@@ -1,25 +1,40 @@
-//! The estimate against a physical GPU: figures that others measured and published, with the run's settings
+//! The estimate against physical GPUs: figures that others measured and published, with the run's settings
 //! (`tests/data/measured.jsonl`, a source on each row). Nothing in the program was fitted to them.
 
-use serde_json::Value;
-use trainmem::config::Config;
-use trainmem::estimate::estimate;
+use trainmem::accuracy::{Case, Judged, Metric, Regime, distribution};
+
+fn cases() -> Vec<Case> {
+    include_str!("data/measured.jsonl").lines().filter_map(Case::read).collect()
+}
 
 #[test]
 fn an_a100s_own_counter() {
+    let cases = cases();
+    let full: Vec<&Case> =
+        cases.iter().filter(|case| case.id.starts_with("m335") || case.id.starts_with("m337")).collect();
+    let counted =
+        full.iter().filter(|case| matches!(case.metric, Metric::Allocated | Metric::WithoutGradients));
     let mut seen = 0;
-    for line in include_str!("data/measured.jsonl").lines() {
-        let case: Value = serde_json::from_str(line).expect("a case is JSON");
-        let config = Config::from_json(&case["config"].to_string()).expect("a configuration").config;
-        let estimate = estimate(&config).expect("a supported model");
-        let ours = match case["metric"].as_str() {
-            Some("allocated") => estimate.allocated,
-            Some("params_optimizer") => estimate.between_steps.without_gradients,
-            other => panic!("no figure for {other:?}"),
-        };
-        let theirs = case["measured_bytes"].as_u64().expect("bytes");
-        assert!(ours.abs_diff(theirs) * 5_000 < theirs, "{}: {ours} B, measured {theirs} B", case["id"]);
+    for case in counted {
+        let judged = case.judge().expect("a supported model");
+        let (ours, theirs) = (judged.estimated, case.measured);
+        assert!(ours.abs_diff(theirs) * 5_000 < theirs, "{}: {ours} B, measured {theirs} B", case.id);
         seen += 1;
     }
     assert_eq!(seen, 4);
+}
+
+/// What is reached today is not lost again.
+#[test]
+fn full_fine_tuning_on_one_gpu_is_near_on_most_runs() {
+    let cases = cases();
+    let judged: Vec<Judged> = cases
+        .iter()
+        .filter(|case| case.confident && case.regime == Regime::Full)
+        .filter(|case| matches!(case.metric, Metric::Allocated | Metric::WithoutGradients))
+        .filter_map(Case::judge)
+        .collect();
+    let all = distribution(&judged);
+    assert!(all.cases >= 15, "{all:?}");
+    assert!(all.typical <= 0.03, "{all:?}");
 }

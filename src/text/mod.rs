@@ -2,6 +2,7 @@
 //!
 //! A [`Text`] cannot be built without both languages, so the compiler checks that none is missing.
 
+pub mod accuracy;
 pub mod app;
 pub mod architecture;
 pub mod chart;
