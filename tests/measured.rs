@@ -36,5 +36,5 @@ fn full_fine_tuning_on_one_gpu_is_near_on_most_runs() {
         .collect();
     let all = distribution(&judged);
     assert!(all.cases >= 15, "{all:?}");
-    assert!(all.typical <= 0.03, "{all:?}");
+    assert!(all.typical <= 0.06, "{all:?}");
 }
