@@ -4,7 +4,7 @@ use serde_json::Value;
 use trainmem::architecture::{Half, Param, Weight};
 use trainmem::config::{Config, Optimizer, OptimizerImpl, Quantization};
 use trainmem::estimate::estimate;
-use trainmem::ledger::optimizer::{Stepping, states, temporaries};
+use trainmem::ledger::optimizer::{Bits, Stepping, states, temporaries};
 use trainmem::ledger::quantized::{Quantized, parameters};
 use trainmem::ledger::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbols};
 
@@ -36,6 +36,7 @@ fn chosen(name: &str) -> (Optimizer, OptimizerImpl) {
         "transformers.Adafactor" => (Optimizer::Adafactor, OptimizerImpl::Fused),
         "bnb.AdamW8bit" => (Optimizer::Adamw8bit, OptimizerImpl::Fused),
         "bnb.PagedAdamW8bit" => (Optimizer::AdamwPaged8bit, OptimizerImpl::Fused),
+        "torchao.AdamW4bit" => (Optimizer::Adamw, OptimizerImpl::Fused),
         "pytorch_optimizer.Lion" => (Optimizer::Lion, OptimizerImpl::Foreach),
         "pytorch_optimizer.APOLLO_rank128" => (Optimizer::Apollo, OptimizerImpl::Fused),
         "pytorch_optimizer.GaLore_rank128" => (Optimizer::Galore, OptimizerImpl::Fused),
@@ -80,12 +81,13 @@ fn theirs(state: &Value, place: &str) -> Vec<(&'static str, u64)> {
 /// Calls `check` with every row of every optimizer: name, sizes, what we say, what was found.
 fn each_state(check: impl Fn(&str, &[u64], &Weight, Stepping, &Value)) {
     let rows = rows("optimizer_state");
-    assert_eq!(rows.len(), 28, "the data holds the rows that this test is about");
+    assert_eq!(rows.len(), 30, "the data holds the rows that this test is about");
     for row in rows {
         let name = row["optimizer"].as_str().expect("a name");
         let (optimizer, implementation) = chosen(name);
         let state = if row["dtype"] == "fp32" { Dtype::Fp32 } else { Dtype::Bf16 };
-        let stepping = Stepping { optimizer, implementation, state, master: false, rank: 128 };
+        let bits = if name.ends_with("4bit") { Bits::Four } else { Bits::Own };
+        let stepping = Stepping { optimizer, implementation, state, master: false, rank: 128, bits };
         for (shape, found) in row["per_shape"].as_object().expect("shapes") {
             let sizes = dims(shape);
             check(row["id"].as_str().expect("an id"), &sizes, &weight(&sizes), stepping, found);
@@ -108,6 +110,10 @@ fn states_of_every_optimizer_tensor_by_tensor() {
 #[test]
 fn temporaries_of_every_optimizer() {
     each_state(|id, sizes, weight, stepping, found| {
+        // The rows are of a run without compilation, which torchao always asks for.
+        if stepping.bits == Bits::Four {
+            return;
+        }
         let ours: u64 =
             temporaries(&[*weight], stepping, &Symbols::default()).iter().map(|row| row.bytes).sum();
         let found = number(&found["step2_temp"]);
@@ -134,6 +140,7 @@ fn adam_mini_keeps_one_second_moment_a_row() {
         state: Dtype::Fp32,
         master: false,
         rank: 128,
+        bits: Bits::Own,
     };
     let bytes = |sizes: &[u64]| -> u64 {
         states(&[weight(sizes)], stepping, &Symbols::default()).rows.iter().map(|row| row.bytes).sum()

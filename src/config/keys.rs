@@ -169,10 +169,12 @@ keys! {
     TransformerImpl "transformer_impl", Advanced, Kind::Choice(&["transformer_engine", "local"]), NotYet;
     CpCommType "cp_comm_type", Advanced, Kind::Text, NotYet;
     LossParallel "loss_parallel", Advanced, Kind::Flag, NotYet;
+    OptimBits "optim_bits", Advanced, Kind::Choice(&["32", "8", "4"]), Yes;
+    GaloreRank "galore_rank", Advanced, count(1, 65_536), Yes;
     LoraDropout "lora_dropout", Advanced, Kind::Probability, Yes;
     ModulesToSave "modules_to_save", Advanced, Kind::Text, NotYet;
     PrepareModelForKbitTraining "prepare_model_for_kbit_training", Advanced, Kind::Flag, Yes;
-    Autocast "autocast", Advanced, Kind::Text, NotYet;
+    Autocast "autocast", Advanced, Kind::Text, Yes;
     FastKernels "fast_kernels", Advanced, Kind::Text, NotYet;
     Compile "compile", Advanced, Kind::Flag, NotYet;
     Packed "packed", Advanced, Kind::Flag, NotYet;

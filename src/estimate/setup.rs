@@ -7,7 +7,7 @@ use crate::config::{
     ProblemKind, Quantization, Recompute, Stack,
 };
 use crate::ledger::activations::{Compute, Criterion, Kernel, Lora, Run};
-use crate::ledger::optimizer::Stepping;
+use crate::ledger::optimizer::{Bits, Stepping};
 use crate::ledger::quantized::Quantized;
 use crate::ledger::tape::Gradients;
 use crate::ledger::{Dtype, Layout, Plan};
@@ -92,7 +92,16 @@ impl Setup {
             implementation: implementation(config),
             state: if master { Dtype::Fp32 } else { trained },
             master,
-            rank: PROJECTION_RANK,
+            rank: config
+                .advanced
+                .get("galore_rank")
+                .and_then(serde_json::Value::as_u64)
+                .unwrap_or(PROJECTION_RANK),
+            bits: match config.advanced.get("optim_bits").map(text_of).as_deref() {
+                Some("8") => Bits::Eight,
+                Some("4") => Bits::Four,
+                _ => Bits::Own,
+            },
         };
         Self {
             compute: Compute { weight, matmul },

@@ -165,6 +165,11 @@ tensors! {
     why "What the 256 bytes stand for, signed for the first moment and unsigned for the second; all tensors share them." "256 个字节各自代表的值：一阶矩带符号，二阶矩不带符号；所有张量共用。",
     release "Nothing needs to: 2 KiB in all." "无须释放：共 2 KiB。";
 
+    QMAP_OWN, "qmap", "torchao/optim/subclass_4bit.py",
+    name "quantisation map" "量化映射表",
+    why "What 4 bits stand for: each tensor of torchao's has a map of its own." "4 位各自代表的值：torchao 的每个张量各有一份映射。",
+    release "Nothing needs to: 64 B a tensor." "无须释放：每个张量 64 B。";
+
     EXP_AVG_SQ_ROW, "exp_avg_sq_row", "transformers/optimization.py (Adafactor); Shazeer & Stern 2018, arXiv:1804.04235",
     name "mean square of each row" "每行的均方值",
     why "Adafactor keeps sums of the squared gradient along rows and columns instead of one value a weight." "Adafactor 只保留梯度平方沿行、列的和，而非每个权重一个值。",

@@ -27,6 +27,20 @@ pub struct Stepping {
     pub master: bool,
     /// Rank of the projections (GaLore, APOLLO).
     pub rank: u64,
+    /// Bits of a state of Adam's.
+    pub bits: Bits,
+}
+
+/// How many bits an optimizer state has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bits {
+    /// As the optimizer itself has it.
+    #[default]
+    Own,
+    /// Eight (bitsandbytes).
+    Eight,
+    /// Four (torchao).
+    Four,
 }
 
 impl Stepping {
@@ -63,6 +77,8 @@ pub(crate) enum Rule {
     Adam,
     /// `bitsandbytes.optim.AdamW8bit` (`PagedAdamW8bit`): 8-bit moments with one fp32 a block of 256.
     Blockwise { paged: bool },
+    /// `torchao.optim.AdamW4bit`: two moments a byte, with one fp32 a block of 128.
+    Packed,
     /// `transformers.Adafactor` without β₁: a matrix has sums of its rows and columns.
     Factored,
     /// `pytorch_optimizer.Lion`: one momentum in the weight's type.
@@ -78,9 +94,12 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// The rule of an optimizer for a tensor.
-    pub(crate) fn of(optimizer: Optimizer, weight: &Weight) -> Self {
+    /// The rule for a tensor.
+    pub(crate) fn of(stepping: Stepping, weight: &Weight) -> Self {
+        let optimizer = stepping.optimizer;
         match optimizer {
+            Optimizer::Adamw if stepping.bits == Bits::Eight => Self::Blockwise { paged: false },
+            Optimizer::Adamw if stepping.bits == Bits::Four => Self::Packed,
             Optimizer::Sgd | Optimizer::Lomo => Self::Plain,
             Optimizer::SgdMomentum => Self::Momentum,
             Optimizer::Adamw8bit => Self::Blockwise { paged: false },

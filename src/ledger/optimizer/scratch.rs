@@ -45,9 +45,9 @@ fn made(weight: &Weight, stepping: Stepping, numbers: &Symbols) -> (Option<Piece
     let copies = |tensor, count| (tensor, shape, own, count);
     let foreach = stepping.implementation == OptimizerImpl::Foreach;
     let fused = stepping.implementation == OptimizerImpl::Fused;
-    match Rule::of(stepping.optimizer, weight) {
-        // SGD and bitsandbytes make nothing, and neither does a fused kernel.
-        Rule::Plain | Rule::Momentum | Rule::Blockwise { .. } => (None, Vec::new()),
+    match Rule::of(stepping, weight) {
+        // SGD and bitsandbytes make nothing, and neither does a fused kernel; torchao compiles the step of a tensor.
+        Rule::Plain | Rule::Momentum | Rule::Blockwise { .. } | Rule::Packed => (None, Vec::new()),
         Rule::Adam | Rule::Sign if fused => (None, Vec::new()),
         // The square roots of all second moments (torch/optim/adam.py, `_multi_tensor_adam`).
         Rule::Adam if foreach => (Some(copies(&tensors::STEP_COPY, 1)), Vec::new()),

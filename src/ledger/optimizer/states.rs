@@ -11,6 +11,10 @@ use crate::text::tensors;
 const SCALAR: Shape = Shape::new(&[]);
 /// Values that 8 bits can stand for.
 const CODE: Shape = Shape::new(&[Dim::Const(256)]);
+/// Values that 4 bits can stand for.
+const CODE_4_BIT: Shape = Shape::new(&[Dim::Const(16)]);
+/// Elements that share one scale of torchao's 4-bit states (`torchao/optim/subclass_4bit.py`, `block_size`).
+const PACKED_BLOCK: u16 = 128;
 /// bitsandbytes keeps the states of smaller tensors in fp32 (`min_8bit_size`).
 const LEAST_8_BIT: u64 = 4096;
 /// Elements that share one statistic (`blockwise` states).
@@ -41,7 +45,7 @@ pub fn states(weights: &[Weight], stepping: Stepping, numbers: &Symbols) -> Stat
         if stepping.master {
             add(&tensors::MASTER, shape, Dtype::Fp32);
         }
-        match Rule::of(stepping.optimizer, weight) {
+        match Rule::of(stepping, weight) {
             Rule::Blockwise { .. } if elements < LEAST_8_BIT => {
                 add(&tensors::STATE1, shape, Dtype::Fp32);
                 add(&tensors::STATE2, shape, Dtype::Fp32);
@@ -60,6 +64,16 @@ pub fn states(weights: &[Weight], stepping: Stepping, numbers: &Symbols) -> Stat
                     mapped = true;
                     let map = (CODE, Dtype::Fp32);
                     rows.push(row(&tensors::QMAP, weight.param, Block::Optimizer, map, 2, numbers));
+                }
+            }
+            // Smaller tensors, and those that no whole number of blocks fills, keep theirs in the weight's type.
+            Rule::Packed if elements >= LEAST_8_BIT && elements.is_multiple_of(u64::from(PACKED_BLOCK)) => {
+                for (codes, scale) in
+                    [(&tensors::STATE1, &tensors::ABSMAX1), (&tensors::STATE2, &tensors::ABSMAX2)]
+                {
+                    add(codes, shape.per_block(2), Dtype::Byte);
+                    add(scale, shape.per_block(PACKED_BLOCK), Dtype::Fp32);
+                    add(&tensors::QMAP_OWN, CODE_4_BIT, Dtype::Fp32);
                 }
             }
             rule => kept(rule, weight, stepping, numbers, &mut add),
@@ -82,7 +96,7 @@ fn kept(
         Rule::Momentum => add(&tensors::MOMENTUM, shape, own),
         Rule::Sign => add(&tensors::LION_MOMENTUM, shape, own),
         Rule::Orthogonal => add(&tensors::MUON_MOMENTUM, shape, own),
-        Rule::Adam | Rule::Unprojected => {
+        Rule::Adam | Rule::Unprojected | Rule::Packed => {
             add(&tensors::EXP_AVG, shape, own);
             add(&tensors::EXP_AVG_SQ, shape, own);
             // Fused AdamW counts its steps on the GPU, one fp32 a tensor (torch/optim/adam.py, `_init_group`).

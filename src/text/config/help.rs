@@ -386,6 +386,20 @@ const fn words(key: Key) -> (Text, Text) {
             Text::new("Loss parallel", "并行损失"),
             Text::new("Logits stay divided by vocabulary in the loss", "计算损失时 logits 仍按词表切分"),
         ),
+        Key::OptimBits => (
+            Text::new("Bits of optimizer states", "优化器状态位数"),
+            Text::new(
+                "Under adamw: 8 as bitsandbytes has them, 4 as torchao has them",
+                "adamw 下：8 为 bitsandbytes 的做法，4 为 torchao 的做法",
+            ),
+        ),
+        Key::GaloreRank => (
+            Text::new("GaLore rank", "GaLore 秩"),
+            Text::new(
+                "Rank of the space that GaLore or APOLLO projects gradients into",
+                "GaLore 或 APOLLO 投影梯度所用空间的秩",
+            ),
+        ),
         Key::LoraDropout => (
             Text::new("LoRA dropout", "LoRA dropout"),
             Text::new(

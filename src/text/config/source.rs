@@ -14,6 +14,8 @@ pub const fn source(key: Key) -> Option<&'static str> {
     const MEGATRON: &str = "https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py";
     match key {
         Key::Architecture => Some("https://huggingface.co/docs/transformers/main_classes/configuration"),
+        Key::OptimBits => Some("https://github.com/pytorch/ao/tree/main/torchao/optim"),
+        Key::GaloreRank => Some("https://arxiv.org/abs/2403.03507"),
         Key::LoraRank | Key::LoraTargets | Key::LoraDtype | Key::LoraDropout | Key::ModulesToSave => {
             Some(LORA)
         }
