@@ -25,7 +25,7 @@ fn number(value: &Value) -> u64 {
 /// Which optimizer and implementation a row is about.
 fn chosen(name: &str) -> (Optimizer, OptimizerImpl) {
     match name {
-        "torch.AdamW_fused" => (Optimizer::Adamw, OptimizerImpl::Fused),
+        "torch.AdamW_fused" | "torchao.AdamW4bit" => (Optimizer::Adamw, OptimizerImpl::Fused),
         "torch.AdamW_foreach" => (Optimizer::Adamw, OptimizerImpl::Foreach),
         "torch.AdamW_forloop" => (Optimizer::Adamw, OptimizerImpl::ForLoop),
         "torch.SGD" => (Optimizer::Sgd, OptimizerImpl::Foreach),
@@ -36,7 +36,6 @@ fn chosen(name: &str) -> (Optimizer, OptimizerImpl) {
         "transformers.Adafactor" => (Optimizer::Adafactor, OptimizerImpl::Fused),
         "bnb.AdamW8bit" => (Optimizer::Adamw8bit, OptimizerImpl::Fused),
         "bnb.PagedAdamW8bit" => (Optimizer::AdamwPaged8bit, OptimizerImpl::Fused),
-        "torchao.AdamW4bit" => (Optimizer::Adamw, OptimizerImpl::Fused),
         "pytorch_optimizer.Lion" => (Optimizer::Lion, OptimizerImpl::Foreach),
         "pytorch_optimizer.APOLLO_rank128" => (Optimizer::Apollo, OptimizerImpl::Fused),
         "pytorch_optimizer.GaLore_rank128" => (Optimizer::Galore, OptimizerImpl::Fused),
