@@ -2,17 +2,19 @@
 
 mod peak;
 mod rank;
+mod requests;
 mod setup;
 mod totals;
 
 use crate::architecture::Architecture;
 use crate::config::{Config, Gpu, Problem, ProblemKind};
 use crate::ledger::tape::Gradients;
-use crate::ledger::{Block, ByBlock, Entry, Group, Layout, Parts, Stage, Symbol, Symbols};
+use crate::ledger::{Block, ByBlock, Entry, Group, Layout, Parts, Plan, Stage, Symbol, Symbols};
 use crate::text::architecture as words;
 use crate::timeline::{self, Instant, Live, Moment, Profiles, Timeline};
 use peak::Scene;
 use rank::{Job, Rank};
+pub use requests::requests;
 use setup::Setup;
 
 /// Parameter counts (elements, not bytes).
@@ -163,19 +165,35 @@ pub fn estimate(config: &Config) -> Result<Estimate, Vec<Problem>> {
     Ok(of(&model, config))
 }
 
+/// How a model runs under a configuration: what each rank has, its sizes, its element types, and what follows from
+/// the keys.
+struct Ground {
+    layout: Layout,
+    setup: Setup,
+    symbols: Symbols,
+    plan: Plan,
+}
+
+impl Ground {
+    fn of(model: &Architecture, config: &Config) -> Self {
+        let layout = Layout::of(model, config);
+        let setup = Setup::of(config);
+        let mut symbols = layout.symbols(model, config);
+        if setup.lora.is_some() {
+            symbols.set(Symbol::Lora, config.lora_rank);
+        }
+        let mut plan = setup.plan(model, config, &layout);
+        if !model.modelled() {
+            // No backward is known in which gradients could be born: they are there from the start.
+            plan.gradients = Gradients::Added;
+        }
+        Self { layout, setup, symbols, plan }
+    }
+}
+
 /// Estimates one configuration of a model that was read already (its model keys are not looked at again).
 pub fn of(model: &Architecture, config: &Config) -> Estimate {
-    let layout = Layout::of(model, config);
-    let setup = Setup::of(config);
-    let mut symbols = layout.symbols(model, config);
-    if setup.lora.is_some() {
-        symbols.set(Symbol::Lora, config.lora_rank);
-    }
-    let mut plan = setup.plan(model, config, &layout);
-    if !model.modelled() {
-        // No backward is known in which gradients could be born: they are there from the start.
-        plan.gradients = Gradients::Added;
-    }
+    let Ground { layout, setup, symbols, plan } = Ground::of(model, config);
     let parts = Parts::of(model, &symbols, &plan, &layout);
     let profiles = Profiles::of(&parts);
     let job = Job { model, setup: &setup, plan: &plan, symbols: &symbols };
