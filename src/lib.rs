@@ -9,8 +9,9 @@
 //!
 //! [`config`] reads what was asked, [`architecture`] turns it into weights, [`ledger`] writes down every tensor
 //! that one GPU holds, [`timeline`] finds the worst instant, [`estimate`] answers; [`chart`] draws, [`report`]
-//! prints. [`text`] holds every sentence in Chinese and English, [`units`] bytes and counts, [`quick`] the
-//! four-line rule of thumb. Only `app` (wasm) knows a browser.
+//! prints. [`doctor`] sits on top: what to change, and what a run said when it failed. [`text`] holds every sentence
+//! in Chinese and English, [`units`] bytes and counts, [`quick`] the four-line rule of thumb. Only `app` (wasm)
+//! knows a browser.
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod accuracy;
@@ -21,6 +22,7 @@ pub mod chart;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
 pub mod config;
+pub mod doctor;
 pub mod estimate;
 pub mod ledger;
 pub mod quick;

@@ -14,6 +14,8 @@ pub use csv::csv;
 pub use headline::{Headline, headline};
 pub use json::{json, json_line};
 pub use markdown::markdown;
+pub(crate) use sections::{Section, Side};
+pub(crate) use table::draw;
 pub use table::table;
 
 use crate::config::Problem;

@@ -9,21 +9,21 @@ use crate::units::size;
 
 /// To which side a column's cells are pushed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Left,
     Right,
 }
 
 /// One small table.
-pub(super) struct Section {
+pub(crate) struct Section {
     /// Said above it (may be empty).
-    pub(super) heading: String,
+    pub(crate) heading: String,
     /// Names and sides of the columns.
-    pub(super) columns: Vec<(&'static str, Side)>,
+    pub(crate) columns: Vec<(&'static str, Side)>,
     /// Cells, as many in each row as there are columns.
-    pub(super) rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<Vec<String>>,
     /// Said below it (may be empty).
-    pub(super) note: String,
+    pub(crate) note: String,
 }
 
 /// The blocks, the totals, and the largest tensors.

@@ -22,7 +22,8 @@ pub fn table(config: &Config, estimate: &Estimate, lang: Lang, units: Units) -> 
     out
 }
 
-fn draw(out: &mut String, section: &Section) {
+/// Draws one table with its heading and its note.
+pub(crate) fn draw(out: &mut String, section: &Section) {
     let mut widths: Vec<usize> = section.columns.iter().map(|(name, _)| name.width()).collect();
     for row in &section.rows {
         for (width, cell) in widths.iter_mut().zip(row) {

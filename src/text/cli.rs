@@ -19,15 +19,15 @@ pub const KEYS: Text = Text::new("Keys, {section}:", "配置键 · {section}："
 pub const STATUSES: Text = Text::new(
     "\
 Exit status:
-  0  an estimate was printed (warnings included)
+  0  an estimate or a diagnosis was printed (warnings included)
   1  --json-lines: a line could not be read or estimated; or writing failed
-  2  the configuration could not be read or estimated
+  2  the configuration could not be read or estimated; --oom: nothing in the text was recognised
   3  --must-fit: it does not fit",
     "\
 退出码：
-  0  已给出估算（可能带警告）
+  0  已给出估算或诊断（可能带警告）
   1  --json-lines 中有某行无法读取或估算；或写出失败
-  2  配置无法读取或无法估算
+  2  配置无法读取或无法估算；--oom 的文字中没有可识别的内容
   3  使用 --must-fit 而放不下",
 );
 /// Help of the positional arguments.
@@ -47,6 +47,18 @@ pub const HELP_JSON_LINES: Text = Text::new(
      blank lines are skipped, a bad line gives {\"error\": …} in its place",
     "从标准输入逐行读取 JSON 配置，逐行输出 JSON 报告；跳过空行，坏行在原位输出 {\"error\": …}",
 );
+/// Help of `--oom`.
+pub const HELP_OOM: Text = Text::new(
+    "Read an out-of-memory message or a whole log (- for standard input) and say what it means; \
+     beside a configuration, which tensor failed to fit. --format table or json",
+    "读取显存不足报错或整份日志（- 表示标准输入）并解释；若同时给出配置，指出是哪个张量放不下。--format 可用 table 或 json",
+);
+/// `--oom` prints nothing else.
+pub const OOM_FORMAT: Text =
+    Text::new("--oom prints --format table or json", "--oom 只支持 --format table 或 json");
+/// Standard input cannot be both.
+pub const ONE_INPUT: Text =
+    Text::new("--json and --oom cannot both be standard input", "--json 与 --oom 不能同时使用标准输入");
 /// Help of `--format`.
 pub const HELP_FORMAT: Text = Text::new("What to print", "输出格式");
 /// Help of `--figure`.

@@ -11,6 +11,7 @@ pub mod config;
 pub mod estimate;
 pub mod layout;
 pub mod ledger;
+pub mod oom;
 pub mod quick;
 pub mod report;
 pub mod tensors;

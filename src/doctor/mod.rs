@@ -1,0 +1,3 @@
+//! What to make of an answer, and of a run that failed.
+
+pub mod message;
