@@ -339,9 +339,17 @@ fn help_names_every_option_and_key_in_both_languages() {
         assert_eq!((status(&output), err(&output)), (0, ""));
         let help = out(&output);
         assert!(help.contains(usage), "{help}");
-        for option in
-            ["--json", "--json-lines", "--format", "--figure", "--lang", "--units", "--must-fit", "--version"]
-        {
+        for option in [
+            "--json",
+            "--json-lines",
+            "--oom",
+            "--format",
+            "--figure",
+            "--lang",
+            "--units",
+            "--must-fit",
+            "--version",
+        ] {
             assert!(help.contains(option), "{option}");
         }
         for key in trainmem::config::Key::ALL {
@@ -349,4 +357,38 @@ fn help_names_every_option_and_key_in_both_languages() {
         }
     }
     assert_eq!(out(&run(&["--version"])), format!("trainmem {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+const MESSAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/oom.txt");
+
+#[test]
+fn a_message_is_told_alone_and_beside_a_configuration() {
+    let alone = run(&["--oom", MESSAGE]);
+    assert_eq!((status(&alone), err(&alone)), (0, ""));
+    assert!(out(&alone).contains("14.6 GiB short"), "{}", out(&alone));
+    assert!(!out(&alone).contains("Most likely"));
+    let pairs = "model=llama-3.1-8b&precision=bf16&recompute=full&batch=8&seq=4096";
+    let beside = run(&["--oom", MESSAGE, pairs, "--format=json"]);
+    let report: Value = serde_json::from_str(out(&beside)).unwrap();
+    assert_eq!(report["failures"][0]["when"], "loss");
+    assert_eq!(report["candidates"][0]["bytes"], 8 * 4096 * 128_256_u64 * 4);
+    // The message may come from standard input, and the configuration from a file.
+    let text = std::fs::read(MESSAGE).unwrap();
+    let path = format!("{}/oom.json", env!("CARGO_TARGET_TMPDIR"));
+    let json =
+        r#"{"model": "llama-3.1-8b", "precision": "bf16", "recompute": "full", "batch": 8, "seq": 4096}"#;
+    std::fs::write(&path, json).unwrap();
+    let piped = feed(&["--oom", "-", "--json", &path, "--format=json"], &text);
+    assert_eq!(serde_json::from_str::<Value>(out(&piped)).unwrap(), report);
+}
+
+#[test]
+fn what_is_no_message_ends_with_status_2() {
+    let nothing = feed(&["--oom", "-"], b"\xff\xfe all is well\n");
+    assert_eq!(status(&nothing), 2);
+    assert!(out(&nothing).starts_with("No out-of-memory message"));
+    assert_eq!(status(&run(&["--oom", "/no/such/file"])), 2);
+    assert_eq!(status(&feed(&["--oom", "-", "--json", "-"], b"{}")), 2);
+    assert_eq!(status(&run(&["--oom", MESSAGE, "--format=csv"])), 2);
+    assert_eq!(status(&run(&["--oom", MESSAGE, "--json", "/no/such/file"])), 2);
 }

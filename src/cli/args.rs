@@ -18,6 +18,8 @@ pub(super) struct Args {
     pub(super) json: Option<PathBuf>,
     #[arg(long, conflicts_with_all = ["config", "json", "format", "figure", "must_fit", "units"])]
     pub(super) json_lines: bool,
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json_lines", "figure", "must_fit"])]
+    pub(super) oom: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
     #[arg(long, value_enum, default_value_t = Figure::Bar)]
@@ -76,10 +78,11 @@ impl Args {
 
 /// The arguments with their help in one language.
 fn command(in_lang: Lang) -> clap::Command {
-    let helps: [(&str, Text); 10] = [
+    let helps: [(&str, Text); 11] = [
         ("config", text::HELP_CONFIG),
         ("json", text::HELP_JSON),
         ("json_lines", text::HELP_JSON_LINES),
+        ("oom", text::HELP_OOM),
         ("format", text::HELP_FORMAT),
         ("figure", text::HELP_FIGURE),
         ("lang", text::HELP_LANG),

@@ -3,13 +3,14 @@
 mod args;
 mod figure;
 mod lines;
+mod oom;
 
 use crate::config::{Config, Problem, ProblemKind, Read, Units};
 use crate::estimate::{Estimate, Verdict, estimate};
 use crate::report;
 use crate::text::{Lang, Text, cli as text};
 use args::{Args, Format};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -27,6 +28,8 @@ pub fn main() -> ExitCode {
     let done = if args.json_lines {
         lines::answer(io::stdin().lock(), io::stdout().lock(), args.lang)
             .map(|all_good| if all_good { 0 } else { FAILED })
+    } else if let Some(message) = &args.oom {
+        oom::diagnose(&args, message)
     } else {
         one(&args)
     };
@@ -57,31 +60,42 @@ fn one(args: &Args) -> io::Result<u8> {
     let lang = asked.unwrap_or_else(args::locale);
     let units = args.units.unwrap_or(config.page.units);
 
-    let answer = match answer(&config, problems) {
-        Ok(answer) => answer,
-        Err((warnings, fatal)) => {
-            for problem in warnings {
-                say(text::WARNING, &problem.message(lang), lang);
-            }
-            for problem in fatal {
-                say(text::ERROR, &problem.message(lang), lang);
-            }
-            return Ok(UNREADABLE);
-        }
-    };
-    for warning in &answer.warnings {
-        say(text::WARNING, &warning.message(lang), lang);
-    }
-
+    let Some(answer) = answer_or_say(&config, problems, lang) else { return Ok(UNREADABLE) };
     let lang = if args.format.is_for_people() { lang } else { asked.unwrap_or_default() };
     let printed = print(args, &config, &answer, lang, units);
-    let mut out = io::stdout().lock();
-    match out.write_all(printed.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
-        _ => {}
-    }
+    write(&printed)?;
     let fits = answer.fits.verdict != Verdict::No;
     Ok(if args.must_fit && !fits { DOES_NOT_FIT } else { 0 })
+}
+
+/// The answer, its warnings said; or `None`, and it is said why.
+fn answer_or_say(config: &Config, problems: Vec<Problem>, lang: Lang) -> Option<Estimate> {
+    let (answer, warnings, fatal) = match answer(config, problems) {
+        Ok(answer) => {
+            let warnings = answer.warnings.clone();
+            (Some(answer), warnings, Vec::new())
+        }
+        Err((warnings, fatal)) => (None, warnings, fatal),
+    };
+    for problem in warnings {
+        say(text::WARNING, &problem.message(lang), lang);
+    }
+    for problem in fatal {
+        say(text::ERROR, &problem.message(lang), lang);
+    }
+    answer
+}
+
+/// Writes to standard output.
+///
+/// # Errors
+/// When it cannot be written, unless whoever reads has read enough.
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// What was read, or why nothing could be.
@@ -95,13 +109,20 @@ fn read(args: &Args) -> Result<Read, String> {
     Config::from_json(&text).map_err(|problem| problem.message(lang))
 }
 
-/// The whole of a file, or of standard input for `-`, without a byte order mark.
+/// The whole of a file, or of standard input for `-`.
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    if path.as_os_str() != "-" {
+        return std::fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A file's text, without a byte order mark.
 fn read_file(path: &Path) -> io::Result<String> {
-    let text = if path.as_os_str() == "-" {
-        io::read_to_string(io::stdin())?
-    } else {
-        std::fs::read_to_string(path)?
-    };
+    let text = String::from_utf8(read_bytes(path)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))?;
     Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,
