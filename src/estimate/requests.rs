@@ -7,8 +7,7 @@ use crate::ledger::tape::{Event, Tape};
 use crate::ledger::{Block, Entry, Part, Parts, Phase};
 
 /// The rows of an answer, and beside them every tensor that operators make while they run, on whichever stage of a
-/// pipeline. `from` is when it is asked
-/// for, `count` how often in one step.
+/// pipeline. `from` is when it is asked for, `count` how often in one step.
 ///
 /// # Errors
 /// When the model cannot be read: as for [`super::estimate`].
