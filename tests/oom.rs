@@ -9,6 +9,7 @@ use serde_json::Value;
 use trainmem::config::{Config, Units};
 use trainmem::doctor::message::{Beside, Candidate, Diagnosis, Fit, diagnose, json, print, read};
 use trainmem::estimate::{estimate, requests};
+use trainmem::ledger::Dtype;
 use trainmem::text::Lang;
 
 fn cases() -> Vec<Value> {
@@ -171,6 +172,15 @@ fn a_weight_is_found_while_loading() {
     let found = beside("model=llama-3.1-8b&precision=bf16", &text);
     assert!(named(&found.candidates[0]).starts_with("mlp."), "{}", named(&found.candidates[0]));
     assert_eq!(found.candidates[0].entry.block.word(), "parameters");
+}
+
+#[test]
+fn a_weight_in_another_type_is_found() {
+    // The embedding in fp32 under a configuration that has it in bf16.
+    let text = asked("1.96 GiB", "model = AutoModelForCausalLM.from_pretrained(path)");
+    let found = beside("model=llama-3.1-8b&precision=bf16", &text);
+    let first = &found.candidates[0];
+    assert_eq!((named(first).as_str(), first.fit), ("embed_tokens.weight", Fit::As(Dtype::Fp32)));
 }
 
 #[test]

@@ -15,20 +15,32 @@ pub fn requests(config: &Config, answer: &Estimate) -> Result<Vec<Entry>, Vec<Pr
     let model = Architecture::of(config)?;
     let Ground { layout, symbols, plan, .. } = Ground::of(&model, config);
     let parts = Parts::of(&model, &symbols, &plan, &layout);
-    // What the tapes make is taken from them: the rows of an answer only have what is alive at its peak.
-    let lasting =
-        |row: &&Entry| matches!(row.from, Phase::Always | Phase::Optimizer) || row.block == Block::Gradients;
-    let mut all = Asked { entries: answer.ledger.iter().filter(lasting).cloned().collect() };
+    let mut all = Asked::default();
     for (index, part) in parts.layers.iter().enumerate() {
         let times = parts.order.iter().filter(|&&layer| layer == index).count() as u64;
         all.part(part, times, [Phase::Forward, Phase::Backward]);
     }
     all.part(&parts.embedding, 1, [Phase::Embedding, Phase::EmbeddingBackward]);
     all.part(&parts.loss, 1, [Phase::Loss, Phase::LossBackward]);
+    // What no operator makes: weights, states, buffers.
+    let made = all.entries.len();
+    for row in &answer.ledger {
+        if !all.entries[..made].iter().any(|known| same(known, row)) {
+            all.entries.push(row.clone());
+        }
+    }
     Ok(all.entries)
 }
 
+/// Whether two rows are of one tensor, whenever it is asked for.
+fn same(one: &Entry, other: &Entry) -> bool {
+    std::ptr::eq(one.tensor, other.tensor)
+        && one.module == other.module
+        && (one.shape, one.dtype) == (other.shape, other.dtype)
+}
+
 /// Rows of what is asked for; equal tensors of one phase are one row.
+#[derive(Default)]
 struct Asked {
     entries: Vec<Entry>,
 }

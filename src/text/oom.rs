@@ -81,6 +81,8 @@ pub const IN: Text = Text::new("Asked for in", "申请阶段");
 pub const COUNT: Text = Text::new("Count", "数量");
 /// At the configuration's sizes.
 pub const FITS_HERE: Text = Text::new("exactly", "正好");
+/// In another element type.
+pub const FITS_AS: Text = Text::new("as {dtype}", "以 {dtype} 存储时");
 /// At another batch.
 pub const FITS_BATCH: Text = Text::new("at batch {batch}", "批大小为 {batch} 时");
 /// At another length.
@@ -99,8 +101,8 @@ pub const LIKELIEST: Text = Text::new(
 );
 /// The same at another batch or length.
 pub const LIKELIEST_IF: Text = Text::new(
-    "Most likely {name} ({what}) {fit}, {size}, asked for in the {phase}: the run has other sizes than the configuration.",
-    "最可能是 {name}（{what}），{fit}为 {size}，在{phase}时申请：实际运行的尺寸与配置不同。",
+    "Most likely {name} ({what}) {fit}, {size}, asked for in the {phase}: the run differs from the configuration in this.",
+    "最可能是 {name}（{what}），{fit}为 {size}，在{phase}时申请：实际运行在这一点上与配置不同。",
 );
 /// Between why and release.
 pub const WHY: Text = Text::new("Why: {why}", "原因：{why}");

@@ -4,13 +4,15 @@ use super::allocator::Rounding;
 use super::traceback::modules;
 use super::{Amount, Beside, Failure, When};
 use crate::estimate::estimate;
-use crate::ledger::{Block, Dim, Entry, Phase, Shape, Symbol, Symbols, Tensor};
+use crate::ledger::{Block, Dtype, Entry, Phase, Symbol, Symbols, Tensor};
 
 /// How a tensor's size meets the request's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// At the configuration's own sizes.
     Same,
+    /// In another element type than the configuration's.
+    As(Dtype),
     /// At another micro-batch.
     Batch(u64),
     /// At another number of tokens: the least and the most that print so.
@@ -78,6 +80,7 @@ impl Candidate {
     pub fn score(&self) -> u32 {
         let fit = match self.fit {
             Fit::Same => 100,
+            Fit::As(_) => 60,
             // Few who change a batch choose an odd one.
             Fit::Batch(batch) => {
                 50 + if batch.is_power_of_two() { 12 } else { u32::from(batch % 2 == 0) * 4 }
@@ -123,7 +126,7 @@ impl Candidate {
 fn reachable(failure: &Failure, beside: Beside, candidate: &Candidate) -> bool {
     let mut config = beside.config.clone();
     match candidate.fit {
-        Fit::Same => {}
+        Fit::Same | Fit::As(_) => return true,
         Fit::Batch(batch) => config.batch = batch,
         Fit::Seq(low, high) => config.seq = round_in(low, high),
     }
@@ -162,20 +165,24 @@ impl Request<'_> {
         let fit = if self.prints(each) { Fit::Same } else { self.other_sizes(entry)? };
         let mut symbols = *self.symbols;
         match fit {
-            Fit::Same => {}
+            Fit::Same | Fit::As(_) => {}
             Fit::Batch(batch) => symbols.set(Symbol::B, batch),
             Fit::Seq(low, high) => symbols.set(Symbol::S, round_in(low, high)),
         }
-        let bytes = if fit == Fit::Same { each } else { size(entry, &symbols) };
+        let mut entry = entry.clone();
+        if let Fit::As(dtype) = fit {
+            entry.dtype = dtype;
+        }
+        let bytes = if fit == Fit::Same { each } else { size(&entry, &symbols) };
         Some(Candidate {
-            entry: entry.clone(),
             bytes,
             fit,
             symbols,
-            in_time: self.failure.when.map(|when| in_time(when, entry)),
-            named: self.names(entry),
+            in_time: self.failure.when.map(|when| in_time(when, &entry)),
+            named: self.names(&entry),
             alike: Vec::new(),
             vague: self.rounding.is_vague(self.asked),
+            entry,
             doublings: (each.max(bytes) / each.min(bytes).max(1)).checked_ilog2().unwrap_or_default(),
         })
     }
@@ -184,7 +191,7 @@ impl Request<'_> {
         self.rounding.prints(bytes, self.asked)
     }
 
-    /// The other micro-batch, else the other lengths, at which this tensor prints as what was asked. (A request that
+    /// The other element type, micro-batch or lengths at which this tensor prints as what was asked. (A request that
     /// many sizes print as is no reason to look for other sizes.)
     fn other_sizes(&self, entry: &Entry) -> Option<Fit> {
         if self.rounding.is_vague(self.asked) {
@@ -195,17 +202,31 @@ impl Request<'_> {
             symbols.set(symbol, value);
             size(entry, &symbols)
         };
+        let own = size(entry, self.symbols);
+        // Weights, gradients and states come in types that the program chooses; activations follow the weights.
+        if entry.from == Phase::Always || entry.block == Block::Gradients {
+            let elements = entry.shape.elements(self.symbols);
+            let types = [Dtype::Fp32, if entry.dtype == Dtype::Fp16 { Dtype::Fp16 } else { Dtype::Bf16 }];
+            let mut others = types.into_iter().filter(|dtype| dtype.bytes() != entry.dtype.bytes());
+            let prints = |dtype: &Dtype| self.prints(elements.saturating_mul(dtype.bytes()));
+            if entry.dtype.bytes() > 1
+                && let Some(dtype) = others.find(prints)
+            {
+                return Some(Fit::As(dtype));
+            }
+        }
         // Sizes that are no formula of their own (paddings, remainders) are not solved for.
-        if size(entry, self.symbols) != entry.bytes / entry.count.max(1) {
+        if own != entry.bytes / entry.count.max(1) {
             return None;
         }
-        if depends(&entry.shape, Symbol::B)
+        let depends = |symbol| at(symbol, self.symbols.get(symbol).saturating_mul(2)) != own;
+        if depends(Symbol::B)
             && let Some((low, high)) = self.solve(BATCHES, |batch| at(Symbol::B, batch))
             && low == high
         {
             return Some(Fit::Batch(low));
         }
-        if depends(&entry.shape, Symbol::S)
+        if depends(Symbol::S)
             && let Some((low, high)) = self.solve(LONGEST, |seq| at(Symbol::S, seq))
             // A thousand lengths that all fit are no answer.
             && high - low <= low / 64
@@ -247,15 +268,6 @@ fn first_where(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
 
 fn size(entry: &Entry, symbols: &Symbols) -> u64 {
     entry.shape.elements(symbols).saturating_mul(entry.dtype.bytes())
-}
-
-/// Whether a shape has an axis made of this quantity.
-fn depends(shape: &Shape, on: Symbol) -> bool {
-    shape.dims().iter().any(|dim| match *dim {
-        Dim::Const(_) => false,
-        Dim::Sym(a) | Dim::Scale(_, a) | Dim::Plus(a, _) | Dim::RoundUp(a, _) | Dim::Over(a, _) => a == on,
-        Dim::Mul(a, b) | Dim::Lin(a, _, b) => a == on || b == on,
-    })
 }
 
 /// Whether a tensor is asked for in this part of the run.

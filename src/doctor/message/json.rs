@@ -108,10 +108,11 @@ fn card(it: &Card) -> Value {
 }
 
 fn candidate(it: &Candidate, lang: Lang) -> Value {
-    let (batch, seq) = match it.fit {
-        Fit::Same => (None, None),
-        Fit::Batch(batch) => (Some(batch), None),
-        Fit::Seq(low, high) => (None, Some([low, high])),
+    let (fit, batch, seq) = match it.fit {
+        Fit::Same => ("same", None, None),
+        Fit::As(_) => ("dtype", None, None),
+        Fit::Batch(batch) => ("batch", Some(batch), None),
+        Fit::Seq(low, high) => ("seq", None, Some([low, high])),
     };
     json!({
         "name": it.entry.name(),
@@ -123,6 +124,7 @@ fn candidate(it: &Candidate, lang: Lang) -> Value {
         "bytes": it.bytes,
         "count": it.entry.count,
         "formula": formula(it),
+        "fit": fit,
         "batch": batch,
         "seq": seq,
         "in_time": it.in_time,

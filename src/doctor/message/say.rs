@@ -137,6 +137,7 @@ pub fn finding(finding: &Finding, lang: Lang, units: Units) -> String {
 pub fn fit(fit: Fit, lang: Lang) -> String {
     match fit {
         Fit::Same => text::FITS_HERE.get(lang).to_owned(),
+        Fit::As(dtype) => text::FITS_AS.fill(lang, &[("dtype", &dtype.word())]),
         Fit::Batch(batch) => text::FITS_BATCH.fill(lang, &[("batch", &batch)]),
         Fit::Seq(low, high) => {
             let round = round_in(low, high);
@@ -175,7 +176,7 @@ pub fn formula(candidate: &Candidate) -> String {
 /// The setting that a candidate's condition asks for.
 pub fn setting(candidate: &Candidate) -> Option<(crate::config::Key, String)> {
     match candidate.fit {
-        Fit::Same => None,
+        Fit::Same | Fit::As(_) => None,
         Fit::Batch(_) => Some((crate::config::Key::Batch, candidate.symbols.get(Symbol::B).to_string())),
         Fit::Seq(..) => Some((crate::config::Key::Seq, candidate.symbols.get(Symbol::S).to_string())),
     }
