@@ -131,6 +131,55 @@ fn beside(config: &str, text: &str) -> Diagnosis {
     diagnose(read(text), Some(Beside { config: &config, estimate: &estimate, requests: &requests }))
 }
 
+/// The text of a reported message.
+fn reported(id: &str) -> String {
+    let case = cases().into_iter().find(|case| case["id"] == id).unwrap();
+    case["text"].as_str().unwrap().to_owned()
+}
+
+/// Reported messages beside runs of the models whose sizes they have.
+#[test]
+fn reported_requests_are_tensors_of_real_models() {
+    let gpt2 = "model_type=gpt2&n_embd=1280&n_layer=36&n_head=20&vocab_size=50257&n_positions=1024";
+    let qwen72 = "model_type=qwen2&hidden_size=8192&intermediate_size=24576&num_hidden_layers=80\
+                  &num_attention_heads=64&num_key_value_heads=64&vocab_size=152064";
+    for (id, config, shape, dtype, fit) in [
+        // 4 · 1024 · 50 257 logits in fp32.
+        (
+            "megatron-774m",
+            format!("{gpt2}&precision=fp16-mixed&batch=4&seq=1024"),
+            "[b, s, V]",
+            "fp32",
+            Fit::Same,
+        ),
+        (
+            "megatron-774m",
+            format!("{gpt2}&precision=fp16-mixed&batch=1&seq=1024"),
+            "[b, s, V]",
+            "fp32",
+            Fit::Batch(4),
+        ),
+        // The square roots of an MLP matrix's second moments, one of many.
+        (
+            "foreach-sqrt",
+            "model=qwen2.5-7b&precision=bf16&optimizer_impl=foreach".to_owned(),
+            "[f, h]",
+            "bf16",
+            Fit::Same,
+        ),
+        // An MLP matrix on its way to the card.
+        ("loading-ranks", "model=qwen2.5-32b&precision=bf16".to_owned(), "[f, h]", "bf16", Fit::Same),
+        // 384 MiB and the 32 bytes of Ascend's allocator.
+        ("npu-loading", format!("{qwen72}&precision=bf16"), "[f, h]", "bf16", Fit::Same),
+    ] {
+        let found = beside(&config, &reported(id));
+        let first = &found.candidates[0];
+        let shown = (first.entry.shape.to_string(), first.entry.dtype.word(), first.fit);
+        assert_eq!(shown, (shape.to_owned(), dtype, fit), "{id}: {}", named(first));
+        assert_ne!(first.in_time, Some(false), "{id}");
+    }
+}
+
 fn asked(size: &str, code: &str) -> String {
     format!(
         "Traceback (most recent call last):\n  File \"/x/model.py\", line 1, in forward\n    {code}\n\

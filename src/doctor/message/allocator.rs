@@ -8,6 +8,9 @@ pub(super) enum Rounding {
     /// PyTorch's caching allocator (`get_allocation_size` in `c10/cuda/CUDACachingAllocator.cpp`, which the XPU and
     /// NPU ones follow): 2 MiB for all requests up to 1 MiB, 20 MiB for those below 10 MiB, else multiples of 2 MiB.
     Segments,
+    /// The same behind 32 bytes that Ascend's driver wants beside each request (`round_size` in
+    /// `torch_npu/csrc/core/npu/NPUCachingAllocator.cpp`).
+    PaddedSegments,
     /// The same in PyTorch 1.0: requests below 1 MiB ask for 1 MiB, others for multiples of 128 KiB.
     SmallSegments,
     /// Multiples of this many bytes.
@@ -21,6 +24,7 @@ impl Rounding {
     pub(super) fn of(failure: &Failure, asked: Amount) -> Self {
         match failure.kind {
             Kind::Torch(Backend::Mps) => Self::Multiple(16 << 10),
+            Kind::Torch(Backend::Npu) => Self::PaddedSegments,
             Kind::Torch(_) if asked.high() >= MIB && segments(asked) => Self::Segments,
             Kind::Torch(_) => Self::SmallSegments,
             // XLA's buffers start at multiples of 256 bytes; Paddle asks for one such piece more.
@@ -35,6 +39,7 @@ impl Rounding {
             Self::Segments if request <= MIB => 2 * MIB,
             Self::Segments if request < 10 * MIB => 20 * MIB,
             Self::Segments => up(request, 2 * MIB),
+            Self::PaddedSegments => Self::Segments.ask(request.saturating_add(32)),
             Self::SmallSegments if request < MIB => MIB,
             Self::SmallSegments => up(request, 128 << 10),
             Self::Multiple(of) => up(request, of),
@@ -50,7 +55,7 @@ impl Rounding {
     /// Whether requests of many sizes print so: then a match says little.
     pub(super) fn is_vague(self, asked: Amount) -> bool {
         match self {
-            Self::Segments => asked.is(2 * MIB) || asked.is(20 * MIB),
+            Self::Segments | Self::PaddedSegments => asked.is(2 * MIB) || asked.is(20 * MIB),
             Self::SmallSegments => asked.is(MIB),
             Self::Multiple(_) => false,
         }
