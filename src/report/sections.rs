@@ -15,11 +15,11 @@ pub(crate) enum Side {
 }
 
 /// One small table.
-pub(crate) struct Section {
+pub(crate) struct Section<'a> {
     /// Said above it (may be empty).
     pub(crate) heading: String,
     /// Names and sides of the columns.
-    pub(crate) columns: Vec<(&'static str, Side)>,
+    pub(crate) columns: Vec<(&'a str, Side)>,
     /// Cells, as many in each row as there are columns.
     pub(crate) rows: Vec<Vec<String>>,
     /// Said below it (may be empty).
@@ -27,7 +27,7 @@ pub(crate) struct Section {
 }
 
 /// The blocks, the totals, and the largest tensors.
-pub(super) fn sections(estimate: &Estimate, lang: Lang, units: Units) -> [Section; 3] {
+pub(super) fn sections(estimate: &Estimate, lang: Lang, units: Units) -> [Section<'static>; 3] {
     [blocks(estimate, lang, units), totals(estimate, lang, units), tensors(estimate, lang, units)]
 }
 
@@ -35,7 +35,7 @@ fn columns(lang: Lang, columns: &[(Text, Side)]) -> Vec<(&'static str, Side)> {
     columns.iter().map(|(text, side)| (text.get(lang), *side)).collect()
 }
 
-fn blocks(estimate: &Estimate, lang: Lang, units: Units) -> Section {
+fn blocks(estimate: &Estimate, lang: Lang, units: Units) -> Section<'static> {
     let whole = estimate.peak.bytes;
     let line = |name: Text, at_peak: u64, largest: u64| {
         vec![
@@ -68,7 +68,7 @@ fn blocks(estimate: &Estimate, lang: Lang, units: Units) -> Section {
     }
 }
 
-fn totals(estimate: &Estimate, lang: Lang, units: Units) -> Section {
+fn totals(estimate: &Estimate, lang: Lang, units: Units) -> Section<'static> {
     let line = |name: Text, bytes: u64, range: String, counts: String| {
         vec![name.get(lang).to_owned(), size(bytes, units), range, counts]
     };
@@ -109,7 +109,7 @@ fn totals(estimate: &Estimate, lang: Lang, units: Units) -> Section {
     }
 }
 
-fn tensors(estimate: &Estimate, lang: Lang, units: Units) -> Section {
+fn tensors(estimate: &Estimate, lang: Lang, units: Units) -> Section<'static> {
     let largest = Largest::of(estimate);
     let rows = largest
         .lines

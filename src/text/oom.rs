@@ -55,6 +55,8 @@ pub const MORE_FAILURES: Text = Text::new("Other failures in the text", "文中�
 pub const SETTINGS: Text = Text::new("Settings that the text names", "文中提到的设置");
 /// Heading of reports.
 pub const READINGS: Text = Text::new("Memory reports on the way", "过程中的显存日志");
+/// Column: who reported, and when.
+pub const REPORTED: Text = Text::new("report", "来源与时刻");
 /// Heading of cards.
 pub const CARDS: Text = Text::new("Cards (nvidia-smi)", "显卡（nvidia-smi）");
 /// Heading of buffers.

@@ -15,6 +15,7 @@ mod readings;
 pub mod say;
 mod scan;
 mod settings;
+mod sheet;
 mod torch;
 mod traceback;
 mod xla;
@@ -26,6 +27,7 @@ pub use json::json;
 pub use print::print;
 pub use readings::{Reading, Source};
 pub use scan::Amount;
+pub use sheet::{Part, sheet};
 pub use traceback::{Place, When};
 
 use crate::config::{Config, Key};
