@@ -12,6 +12,8 @@
 //! prints. [`doctor`] sits on top: what to change, and what a run said when it failed. [`text`] holds every sentence
 //! in Chinese and English, [`units`] bytes and counts, [`quick`] the four-line rule of thumb. Only `app` (wasm)
 //! knows a browser.
+//! prints. [`text`] holds every sentence in Chinese and English, [`units`] bytes and counts, [`quick`] the
+//! four-line rule of thumb, [`jobs`] what is done beside the page. Only `app` (wasm) knows a browser.
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod accuracy;
@@ -24,6 +26,7 @@ pub mod cli;
 pub mod config;
 pub mod doctor;
 pub mod estimate;
+pub mod jobs;
 pub mod ledger;
 pub mod quick;
 pub mod report;

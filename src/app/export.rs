@@ -4,10 +4,10 @@ use leptos::prelude::*;
 use wasm_bindgen::prelude::*;
 
 use super::el::{View, el};
-use super::state::Answer;
-use super::{State, browser, figure};
+use super::later::{self, Told};
+use super::{State, address, browser, figure};
 use crate::config::Key;
-use crate::report;
+use crate::jobs::{Format, Request};
 use crate::text::app as text;
 
 /// What can be saved: the name's ending, the type, the button.
@@ -42,15 +42,19 @@ fn save(state: State, kind: &'static str, mime: &'static str) {
     if kind == "png" {
         return figure::png(state, &answer, move |blob| browser::save(&blob, &name));
     }
-    let shown = state.shown.get_untracked();
-    let Answer { config, estimate } = &*answer;
-    let content = match kind {
-        "svg" => figure::svg(state, &answer),
-        "csv" => report::csv(estimate, shown.lang),
-        "json" => report::json(estimate, shown.lang),
-        _ => report::markdown(config, estimate, shown.lang, shown.units),
+    let done = move |content: String| {
+        if let Some(blob) = browser::blob(&JsValue::from_str(&content), mime) {
+            browser::save(&blob, &name);
+        }
     };
-    if let Some(blob) = browser::blob(&JsValue::from_str(&content), mime) {
-        browser::save(&blob, &name);
-    }
+    let Some(format) = Format::parse(kind) else { return done(figure::svg(state, &answer)) };
+    let shown = state.shown.get_untracked();
+    let link = address::query(&answer.config);
+    let request = Request::Export { format, lang: shown.lang, units: shown.units, link };
+    later::ask(&request, move |told| match told {
+        Told::Done(content) => done(content),
+        Told::Failed => state.toast.set(Some((text::FAILED, None))),
+        Told::Progress(_) => {}
+    })
+    .keep();
 }

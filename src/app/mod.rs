@@ -15,6 +15,7 @@ mod export;
 mod field;
 mod figure;
 mod headline;
+mod later;
 mod layout;
 mod ledger;
 mod problems;
@@ -28,8 +29,13 @@ use leptos::prelude::*;
 
 use state::State;
 
-/// Starts the page: reads the address, mounts, and takes the static shell away.
+/// Starts what this instance is for: the page, or in a worker what is done beside it.
 pub fn run() {
+    if web_sys::window().is_some() { page() } else { later::serve() }
+}
+
+/// Starts the page: reads the address, mounts, and takes the static shell away.
+fn page() {
     crash::watch();
     let Some(place) = document().get_element_by_id("app") else { return };
     // Leptos' own mount gives the signals their owner and their executor; the page is put in place by itself.

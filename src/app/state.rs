@@ -213,7 +213,7 @@ impl State {
 
     /// Chooses a language, for this link and the next visit.
     pub(super) fn choose_lang(self, lang: Lang) {
-        browser::store("lang", code(lang));
+        browser::store("lang", lang.code());
         self.chosen.update(|chosen| chosen.lang = lang);
         self.change(|config| config.page.lang = Some(lang));
     }
@@ -248,12 +248,4 @@ fn answer(config: Config, last: Option<&Outcome>) -> Outcome {
 /// The language of a tag such as `zh-CN`.
 pub(super) fn lang_of(tag: &str) -> Lang {
     if tag.get(..2).is_some_and(|two| two.eq_ignore_ascii_case("zh")) { Lang::Zh } else { Lang::En }
-}
-
-/// The word of a language in links and messages.
-pub(super) const fn code(lang: Lang) -> &'static str {
-    match lang {
-        Lang::En => "en",
-        Lang::Zh => "zh",
-    }
 }

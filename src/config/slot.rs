@@ -80,19 +80,11 @@ impl Slot for Option<String> {
 
 impl Slot for Option<Lang> {
     fn view(&self) -> Value {
-        match self {
-            Some(Lang::En) => "en".into(),
-            Some(Lang::Zh) => "zh".into(),
-            None => Value::Null,
-        }
+        self.map_or(Value::Null, |lang| lang.code().into())
     }
 
     fn put(&mut self, value: &Value) {
-        *self = match value.as_str() {
-            Some("en") => Some(Lang::En),
-            Some("zh") => Some(Lang::Zh),
-            _ => None,
-        };
+        *self = value.as_str().and_then(Lang::parse);
     }
 }
 

@@ -53,6 +53,8 @@ pub const LINK_COPIED: Text = Text::new("Link copied", "链接已复制");
 pub const EMBED_COPIED: Text = Text::new("Embed code copied", "嵌入代码已复制");
 /// The clipboard is out of reach.
 pub const COPY_BY_HAND: Text = Text::new("Copy it from here", "请在此手动复制");
+/// Work beside the page broke down.
+pub const FAILED: Text = Text::new("That failed; please try again", "没有成功，请重试");
 /// Closes a message.
 pub const CLOSE: Text = Text::new("Close", "关闭");
 /// Title of an embedded frame.

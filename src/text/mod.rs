@@ -28,6 +28,21 @@ pub enum Lang {
     Zh,
 }
 
+impl Lang {
+    /// The word in links and messages.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Zh => "zh",
+        }
+    }
+
+    /// The language of that word.
+    pub fn parse(code: &str) -> Option<Self> {
+        [Self::En, Self::Zh].into_iter().find(|lang| lang.code() == code)
+    }
+}
+
 /// One sentence in both languages. `{name}` marks a place that [`Text::fill`] fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text {

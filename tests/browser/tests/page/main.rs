@@ -3,5 +3,6 @@
 mod access;
 mod embed;
 mod fallback;
+mod later;
 mod links;
 mod visit;

@@ -1,0 +1,56 @@
+//! The report as a file.
+
+use crate::config::{Config, Problem, Units};
+use crate::estimate::estimate;
+use crate::report::{self, merge_warnings};
+use crate::text::Lang;
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A line for each tensor.
+    Csv,
+    /// Everything, as the contract names it.
+    Json,
+    /// Tables for a document.
+    Markdown,
+}
+
+impl Format {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Csv, Self::Json, Self::Markdown];
+
+    /// The ending of the file's name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Markdown => "md",
+        }
+    }
+
+    /// The kind with this ending.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.word() == word)
+    }
+}
+
+/// The file's content; the problems, one a line, where the configuration has no answer.
+pub(super) fn export(format: Format, lang: Lang, units: Units, link: &str) -> String {
+    let read = Config::from_link(link);
+    let usable = read.config.checked();
+    let mut answer = match estimate(&usable.config) {
+        Ok(answer) => answer,
+        Err(problems) => return lines(&problems, lang),
+    };
+    merge_warnings(&mut answer, usable.problems);
+    match format {
+        Format::Csv => report::csv(&answer, lang),
+        Format::Json => report::json(&answer, lang),
+        Format::Markdown => report::markdown(&read.config, &answer, lang, units),
+    }
+}
+
+fn lines(problems: &[Problem], lang: Lang) -> String {
+    problems.iter().map(|problem| problem.message(lang) + "\n").collect()
+}

@@ -1,0 +1,157 @@
+//! Work that a reader waits for: asked for in words, done in steps.
+//!
+//! What takes longer than a frame, or is wanted by few, is a [`Request`]. The page has it done by a worker (a second
+//! instance of this very program, to which only text can be passed) or, where a browser forbids workers, between the
+//! frames of its own thread: `app::later` sees to that. Nothing in here knows which.
+//!
+//! To add one: a variant of [`Request`] with its line in [`Request::write`] and [`Request::read`], and a [`Task`] that
+//! [`Request::begin`] returns. A configuration travels as its link, which holds all of it.
+
+mod export;
+
+pub use export::Format;
+
+use crate::config::Units;
+use crate::text::Lang;
+
+/// What can be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// The whole report of a configuration as a file.
+    Export {
+        /// Which kind of file.
+        format: Format,
+        /// The language of its words.
+        lang: Lang,
+        /// The unit of its sizes, where the format has one.
+        units: Units,
+        /// The configuration.
+        link: String,
+    },
+}
+
+/// Between the parts of a written request; no part but the last may hold one.
+const BETWEEN: char = '\n';
+
+impl Request {
+    /// The request as text.
+    pub fn write(&self) -> String {
+        match self {
+            Self::Export { format, lang, units, link } => {
+                ["export", format.word(), lang.code(), units.word(), link].join("\n")
+            }
+        }
+    }
+
+    /// The request that [`Request::write`] wrote; `None` for anything else.
+    pub fn read(text: &str) -> Option<Self> {
+        let (word, rest) = text.split_once(BETWEEN)?;
+        match word {
+            "export" => {
+                let mut parts = rest.splitn(4, BETWEEN);
+                Some(Self::Export {
+                    format: Format::parse(parts.next()?)?,
+                    lang: Lang::parse(parts.next()?)?,
+                    units: Units::parse(parts.next()?)?,
+                    link: parts.next()?.to_owned(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Starts the work.
+    pub fn begin(self) -> Box<dyn Task> {
+        match self {
+            Self::Export { format, lang, units, link } => {
+                at_once(move || export::export(format, lang, units, &link))
+            }
+        }
+    }
+}
+
+/// Work in progress.
+pub trait Task {
+    /// Does a piece of the work that takes at most a few milliseconds. Dropping the task ends the work; a task that is
+    /// done is asked no more.
+    fn step(&mut self) -> Step;
+}
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There is more to do.
+    More,
+    /// There is more to do, and this to be told meanwhile.
+    Progress(String),
+    /// The result.
+    Done(String),
+}
+
+/// A task of one step.
+fn at_once(work: impl FnOnce() -> String + 'static) -> Box<dyn Task> {
+    struct AtOnce<F>(Option<F>);
+    impl<F: FnOnce() -> String> Task for AtOnce<F> {
+        fn step(&mut self) -> Step {
+            self.0.take().map_or(Step::More, |work| Step::Done(work()))
+        }
+    }
+    Box::new(AtOnce(Some(work)))
+}
+
+/// Runs a request to its end, here and now.
+pub fn finish(request: Request) -> String {
+    let mut task = request.begin();
+    loop {
+        if let Step::Done(result) = task.step() {
+            return result;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Format, Request, finish};
+    use crate::config::Units;
+    use crate::text::Lang;
+
+    fn export(format: Format, link: &str) -> Request {
+        Request::Export { format, lang: Lang::Zh, units: Units::Gb, link: link.to_owned() }
+    }
+
+    #[test]
+    fn requests_survive_the_journey() {
+        for format in Format::ALL {
+            for link in ["", "model=qwen3-8b&batch=4", "a\nb"] {
+                let request = export(format, link);
+                assert_eq!(Request::read(&request.write()), Some(request));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        for text in ["", "export", "export\npng\nzh\nGB\n", "export\ncsv\nzh\nGB", "exports\ncsv\nzh\nGB\n"] {
+            assert_eq!(Request::read(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_export_is_what_the_command_line_prints() {
+        let link = "model=qwen3-8b&batch=4";
+        let config = crate::config::Config::from_link(link).config;
+        let estimate = crate::estimate::estimate(&config).expect("a good configuration");
+        let csv = finish(export(Format::Csv, link));
+        assert_eq!(csv, crate::report::csv(&estimate, Lang::Zh));
+        let markdown = finish(export(Format::Markdown, link));
+        assert_eq!(markdown, crate::report::markdown(&config, &estimate, Lang::Zh, Units::Gb));
+        let json = finish(export(Format::Json, link));
+        assert_eq!(json, crate::report::json(&estimate, Lang::Zh));
+    }
+
+    #[test]
+    fn an_export_without_an_answer_says_why() {
+        let text = finish(export(Format::Csv, "num_hidden_layers=0&model=llama-3.1-8b&hidden_size=7"));
+        assert!(!text.is_empty());
+    }
+}
