@@ -5,9 +5,9 @@
 
 pub use crate::ledger::Phase;
 
+use crate::ledger::engine::{Act, BufferId, Owner, Script, Side};
 use crate::ledger::tape::{Event, Id, Place, Role, Tape};
 use crate::ledger::{Block, ByBlock, Chunk, Part, Parts, Plan, Stage};
-use crate::text::tensors;
 use std::fmt;
 
 /// A phase, and the layer where it has many.
@@ -69,6 +69,12 @@ pub(crate) struct Live {
 }
 
 impl Live {
+    /// Adds `count` tensors of `bytes` to a block, which come and go.
+    fn add_passing(&mut self, block: Block, bytes: u64, count: u64) {
+        self.blocks[block as usize] += i128::from(bytes) * i128::from(count);
+        self.counted += rounded(bytes) * i128::from(count);
+    }
+
     /// Adds `count` tensors of `bytes` to a block.
     pub(crate) fn add(&mut self, block: Block, bytes: u64, count: u64) {
         self.blocks[block as usize] += i128::from(bytes) * i128::from(count);
@@ -183,6 +189,20 @@ pub(crate) struct Worst {
     /// Which chunk of the stage ran, and how many other micro-batches waited for their backward in each.
     pub(crate) chunk: usize,
     pub(crate) waiting: Vec<u64>,
+    /// The engine acted, on this side of the part's run.
+    pub(crate) side: Option<Side>,
+    pub(crate) engine: EngineState,
+}
+
+/// What an engine holds at an instant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EngineState {
+    /// How many times each buffer is alive.
+    pub(crate) alive: Vec<u64>,
+    /// What it made last.
+    pub(crate) made: Option<BufferId>,
+    /// The gradients of the running part, and of the loss, were taken.
+    pub(crate) taken: [bool; 2],
 }
 
 /// One step.
@@ -194,18 +214,38 @@ pub(crate) struct Timeline {
     pub(crate) counted: u64,
     /// Each block at its own largest.
     pub(crate) largest: ByBlock,
+    /// How many times each buffer of the engine is alive at most, when the optimizer steps, and after it.
+    pub(crate) buffers: Buffers,
 }
 
-struct Clock {
+/// Counts of an engine's buffers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Buffers {
+    pub(crate) most: Vec<u64>,
+    pub(crate) at_step: Vec<u64>,
+    pub(crate) after_step: Vec<u64>,
+}
+
+struct Clock<'c> {
     base: Live,
     instants: Vec<Instant>,
     worst: Worst,
     counted: i128,
     chunk: usize,
     waiting: Vec<u64>,
+    /// The largest of the moment that runs.
+    highest: Live,
+    script: Option<&'c Script>,
+    profiles: &'c Profiles,
+    /// One of each buffer.
+    buffers: Vec<Live>,
+    engine: EngineState,
+    /// All of the engine's buffers together.
+    held: Live,
+    most: Vec<u64>,
 }
 
-impl Clock {
+impl Clock<'_> {
     /// A run through a chunk begins, at the moment at which most waits; gives what waits.
     fn begin(&mut self, left: Live, stage: &Stage, chunk: usize, backward: bool, nets: &[Live]) -> Live {
         self.chunk = chunk;
@@ -215,31 +255,110 @@ impl Clock {
         others
     }
 
-    fn pass(&mut self, phase: Phase, layer: Option<usize>, profile: &Profile) {
-        let live = self.base.plus(&profile.peak);
+    fn pass(&mut self, phase: Phase, layer: Option<usize>, passing: &Profile) {
         let moment = Moment { phase, layer: layer.and_then(|layer| u32::try_from(layer).ok()) };
-        self.instants.push(Instant { moment, live: live.by_block() });
-        if live.total() > self.worst.live.total() {
-            let (chunk, waiting) = (self.chunk, self.waiting.clone());
-            self.worst = Worst { moment, live, events: profile.events, chunk, waiting };
+        self.highest = Live::default();
+        self.engine.taken[0] = false;
+        self.play(moment, Side::Before);
+        let counted = self.base.counted + self.held.counted + passing.counted_peak;
+        self.rise(moment, &passing.peak, counted, (None, passing.events));
+        self.base = self.base.plus(&passing.net);
+        self.play(moment, Side::After);
+        self.instants.push(Instant { moment, live: self.highest.by_block() });
+    }
+
+    /// What is alive now, with `more` that the running part holds: is it the most so far?
+    fn rise(&mut self, moment: Moment, more: &Live, counted: i128, (side, events): (Option<Side>, usize)) {
+        let live = self.base.plus(&self.held).plus(more);
+        if live.total() > self.highest.total() {
+            self.highest = live;
         }
-        self.counted = self.counted.max(self.base.counted + profile.counted_peak);
-        self.base = self.base.plus(&profile.net);
+        if live.total() > self.worst.live.total() {
+            self.worst.moment = moment;
+            self.worst.live = live;
+            self.worst.events = events;
+            self.worst.chunk = self.chunk;
+            self.worst.waiting.clone_from(&self.waiting);
+            self.worst.side = side;
+            self.worst.engine.clone_from(&self.engine);
+        }
+        self.counted = self.counted.max(counted);
+    }
+
+    /// What the engine does on one side of a part's run.
+    fn play(&mut self, moment: Moment, side: Side) {
+        let Some(script) = self.script else { return };
+        let layer = moment.layer.and_then(|layer| usize::try_from(layer).ok()).unwrap_or(0);
+        for act in script.acts(side, moment.phase, layer) {
+            match *act {
+                Act::Make(buffer) => {
+                    self.hold(buffer);
+                    let events = if side == Side::Before { 0 } else { usize::MAX };
+                    let counted = self.base.counted + self.held.counted;
+                    self.rise(moment, &Live::default(), counted, (Some(side), events));
+                }
+                Act::Free(buffer) => {
+                    if let Some(alive) = self.engine.alive.get_mut(buffer).filter(|alive| **alive > 0) {
+                        *alive -= 1;
+                        self.held = self.held.minus(&self.buffers[buffer]);
+                    }
+                }
+                Act::Release(owner) => {
+                    let here = self.profiles.gradients(
+                        if owner == Owner::Loss { Phase::LossBackward } else { moment.phase },
+                        layer,
+                    );
+                    self.base = self.base.minus(&here);
+                    self.engine.taken[usize::from(owner == Owner::Loss)] = true;
+                }
+            }
+        }
+    }
+
+    fn hold(&mut self, buffer: BufferId) {
+        let Some(alive) = self.engine.alive.get_mut(buffer) else { return };
+        *alive += 1;
+        self.most[buffer] = self.most[buffer].max(*alive);
+        self.engine.made = Some(buffer);
+        self.held = self.held.plus(&self.buffers[buffer]);
     }
 }
 
+/// One of each buffer of a script.
+fn one_of_each(script: Option<&Script>) -> Vec<Live> {
+    let buffers = script.map_or(&[][..], |script| &script.buffers);
+    let one = |buffer: &crate::ledger::engine::Buffer| {
+        let mut live = Live::default();
+        for row in &buffer.rows {
+            live.add_passing(row.block, row.bytes / row.count.max(1), row.count);
+        }
+        live
+    };
+    buffers.iter().map(one).collect()
+}
+
 /// Runs a step of one stage: `always` lives throughout, `stepping` only during the optimizer step. Micro-batches that
-/// wait for their backward meanwhile are there from the start of each run through a chunk.
+/// wait for their backward meanwhile are there from the start of each run through a chunk. An engine plays its `script`
+/// around the parts.
 pub(crate) fn run(
-    parts: &Parts,
-    profiles: &Profiles,
+    (parts, profiles): (&Parts, &Profiles),
     plan: &Plan,
     stage: &Stage,
+    script: Option<&Script>,
     always: Live,
     stepping: &Live,
 ) -> Timeline {
     let start = Moment { phase: Phase::Always, layer: None };
-    let worst = Worst { moment: start, live: always, events: 0, chunk: 0, waiting: Vec::new() };
+    let worst = Worst {
+        moment: start,
+        live: always,
+        events: 0,
+        chunk: 0,
+        waiting: Vec::new(),
+        side: None,
+        engine: EngineState::default(),
+    };
+    let buffers = one_of_each(script);
     let mut clock = Clock {
         base: always,
         instants: Vec::new(),
@@ -247,7 +366,17 @@ pub(crate) fn run(
         counted: always.counted,
         chunk: 0,
         waiting: Vec::new(),
+        highest: Live::default(),
+        script,
+        profiles,
+        engine: EngineState { alive: vec![0; buffers.len()], ..EngineState::default() },
+        most: vec![0; buffers.len()],
+        buffers,
+        held: Live::default(),
     };
+    for (id, buffer) in script.iter().flat_map(|script| script.buffers.iter().enumerate()) {
+        (0..buffer.at_start).for_each(|_| clock.hold(id));
+    }
     clock.instants.reserve(2 * stage.layers().count() + 5);
     let walk = Walk { parts, profiles, held: held(parts), early: plan.recompute_layers == 0 };
     let nets: Vec<Live> = stage.chunks.iter().map(|chunk| walk.net(chunk)).collect();
@@ -265,12 +394,14 @@ pub(crate) fn run(
     }
     // The program forgets the loss.
     if stage.ends() {
-        for storage in left_by_loss(parts, true) {
+        let taken = taken(&parts.loss);
+        for storage in left_by_loss(parts, true).into_iter().filter(|id| !taken.contains(id)) {
             left.free(&parts.loss.tape, storage);
         }
     }
     clock.base = left;
     clock.waiting = Vec::new();
+    let at_step = clock.engine.alive.clone();
     let step = Profile { peak: *stepping, counted_peak: stepping.counted, ..Profile::default() };
     clock.pass(Phase::Optimizer, None, &step);
 
@@ -284,6 +415,7 @@ pub(crate) fn run(
         worst: clock.worst,
         counted: clock.counted.try_into().unwrap_or(u64::MAX),
         largest,
+        buffers: Buffers { most: clock.most, at_step, after_step: clock.engine.alive },
     }
 }
 
@@ -398,6 +530,8 @@ impl Walk<'_, '_> {
 struct Passes {
     forward: Profile,
     backward: Profile,
+    /// The gradients that backward leaves for an engine to take.
+    gradients: Live,
 }
 
 /// What every part of a step adds, whatever stage runs it.
@@ -406,6 +540,7 @@ pub(crate) struct Profiles {
     embedding: Passes,
     loss: Passes,
     layers: Vec<Passes>,
+    order: Vec<usize>,
 }
 
 impl Profiles {
@@ -415,6 +550,20 @@ impl Profiles {
             embedding: Passes::of(&parts.embedding),
             loss: Passes::of(&parts.loss),
             layers: parts.layers.iter().map(Passes::of).collect(),
+            order: parts.order.clone(),
+        }
+    }
+
+    /// The gradients that a part's backward leaves for an engine to take.
+    fn gradients(&self, phase: Phase, layer: usize) -> Live {
+        match phase {
+            Phase::EmbeddingBackward => self.embedding.gradients,
+            Phase::LossBackward => self.loss.gradients,
+            Phase::Backward => {
+                let part = self.order.get(layer).and_then(|part| self.layers.get(*part));
+                part.map(|passes| passes.gradients).unwrap_or_default()
+            }
+            _ => Live::default(),
         }
     }
 }
@@ -431,8 +580,23 @@ impl Passes {
                 backward.net.free(bare, storage);
             }
         }
-        Self { forward, backward }
+        let mut gradients = Live::default();
+        for storage in taken(part) {
+            gradients.apply(&part.tape, &Event { storage, born: true, place: 0 });
+        }
+        Self { forward, backward, gradients }
     }
+}
+
+/// The gradients that backward of a part leaves for an engine to take. (One of a tied weight is the embedding's.)
+fn taken(part: &Part) -> Vec<Id> {
+    let passing = |id: &Id| part.tape.storages[*id].role == Role::Passing;
+    let mut all = (0..part.tape.storages.len()).filter(passing).peekable();
+    if all.peek().is_none() {
+        return Vec::new();
+    }
+    let end = alive(part, true, usize::MAX);
+    all.filter(|id| end[*id] && !part.tape.waits(*id)).collect()
 }
 
 /// What the embedding's forward leaves for all layers: rotary tables, masks.
@@ -448,7 +612,7 @@ pub(crate) fn left_by_loss(parts: &Parts, taken: bool) -> Vec<Id> {
     let left = |id: &Id| {
         let storage = &parts.loss.tape.storages[*id];
         let working = matches!(storage.role, Role::Working | Role::Passing);
-        end[*id] && working && !(taken && storage.tensor == &tensors::WEIGHT_GRADIENT)
+        end[*id] && working && !(taken && parts.loss.tape.waits(*id))
     };
     (0..end.len()).filter(left).collect()
 }

@@ -2,10 +2,25 @@
 
 use proptest::prelude::*;
 use trainmem::config::{
-    Attention, Config, GradDtype, Loss, Method, Optimizer, OptimizerImpl, Precision, Quantization, Recompute,
+    Attention, Config, DataParallel, GradDtype, Loss, Method, Offload, Optimizer, OptimizerImpl, Precision,
+    Quantization, Recompute,
 };
 use trainmem::estimate::{Estimate, estimate};
 use trainmem::ledger::Block;
+
+/// Who runs the replicas, and how.
+fn cluster()
+-> impl Strategy<Value = (u64, DataParallel, serde_json::Map<String, serde_json::Value>, Vec<Offload>)> {
+    let names =
+        ["reshard_after_forward", "fsdp_wrap_head", "no_sync", "gradient_as_bucket_view", "overlap_comm"];
+    let switches = prop::array::uniform5(any::<bool>());
+    let switches = switches.prop_map(move |switches| {
+        names.into_iter().zip(switches).map(|(name, on)| (name.to_owned(), on.into())).collect()
+    });
+    let offload = vec![vec![], vec![Offload::Optimizer], vec![Offload::Optimizer, Offload::Parameters]];
+    let gpus = prop::sample::select(vec![1_u64, 2, 3, 8]);
+    (gpus, prop::sample::select(DataParallel::ALL), switches, prop::sample::select(offload))
+}
 
 /// Configurations of small models: sizes stay small so that many can be tried, switches take every value.
 fn configs() -> impl Strategy<Value = Config> {
@@ -34,46 +49,62 @@ fn configs() -> impl Strategy<Value = Config> {
         prop::sample::select(vec![Method::Full, Method::Lora, Method::Qlora]),
         prop::sample::select(Quantization::ALL),
     );
-    (model, run, criterion, method).prop_map(|(model, run, (loss, loss_chunks), (method, quantization))| {
-        let (kind, layers, (heads, kv_heads), head_dim, ffn, vocab, tied, window) = model;
-        let (precision, attention, recompute, recompute_layers, optimizer, optimizer_impl, grad_dtype, sizes) = run;
-        let mut architecture = serde_json::Map::new();
-        for (key, value) in [
-            ("num_hidden_layers", layers),
-            ("num_attention_heads", heads),
-            ("num_key_value_heads", kv_heads),
-            ("head_dim", head_dim),
-            ("hidden_size", heads * 16),
-            ("intermediate_size", ffn),
-            ("vocab_size", vocab),
-        ] {
-            architecture.insert(key.to_owned(), value.into());
-        }
-        architecture.insert("model_type".to_owned(), kind.into());
-        architecture.insert("tie_word_embeddings".to_owned(), tied.into());
-        if let Some(window) = window {
-            architecture.insert("sliding_window".to_owned(), window.into());
-        }
-        let (batch, seq, accumulation) = sizes;
-        Config {
-            architecture,
-            precision,
-            attention,
-            recompute,
-            recompute_layers,
-            optimizer,
-            optimizer_impl,
-            grad_dtype,
-            method,
-            quantization,
-            loss,
-            loss_chunks,
-            batch,
-            seq,
-            accumulation,
-            ..Config::default()
-        }
-    })
+    (model, run, criterion, method, cluster()).prop_map(
+        |(model, run, (loss, loss_chunks), (method, quantization), cluster)| {
+            let (kind, layers, (heads, kv_heads), head_dim, ffn, vocab, tied, window) = model;
+            let (
+                precision,
+                attention,
+                recompute,
+                recompute_layers,
+                optimizer,
+                optimizer_impl,
+                grad_dtype,
+                sizes,
+            ) = run;
+            let mut architecture = serde_json::Map::new();
+            for (key, value) in [
+                ("num_hidden_layers", layers),
+                ("num_attention_heads", heads),
+                ("num_key_value_heads", kv_heads),
+                ("head_dim", head_dim),
+                ("hidden_size", heads * 16),
+                ("intermediate_size", ffn),
+                ("vocab_size", vocab),
+            ] {
+                architecture.insert(key.to_owned(), value.into());
+            }
+            architecture.insert("model_type".to_owned(), kind.into());
+            architecture.insert("tie_word_embeddings".to_owned(), tied.into());
+            if let Some(window) = window {
+                architecture.insert("sliding_window".to_owned(), window.into());
+            }
+            let (batch, seq, accumulation) = sizes;
+            let (gpus, data_parallel, advanced, offload) = cluster;
+            Config {
+                gpus,
+                data_parallel,
+                advanced,
+                offload,
+                architecture,
+                precision,
+                attention,
+                recompute,
+                recompute_layers,
+                optimizer,
+                optimizer_impl,
+                grad_dtype,
+                method,
+                quantization,
+                loss,
+                loss_chunks,
+                batch,
+                seq,
+                accumulation,
+                ..Config::default()
+            }
+        },
+    )
 }
 
 fn answer(config: &Config) -> Estimate {

@@ -127,8 +127,8 @@ keys! {
 
     Gpu "gpu", Cluster, Kind::Gpu, Yes, gpu;
     GpuMemory "gpu_memory", Cluster, Kind::Bytes { min: 1 << 20, max: 1 << 44 }, Yes, gpu_memory;
-    Gpus "gpus", Cluster, count(1, 1_000_000), NotYet, gpus;
-    GpusPerNode "gpus_per_node", Cluster, count(1, 1024), NotYet, gpus_per_node;
+    Gpus "gpus", Cluster, count(1, 1_000_000), Yes, gpus;
+    GpusPerNode "gpus_per_node", Cluster, count(1, 1024), Yes, gpus_per_node;
     Tp "tp", Cluster, DEGREE, NotYet, tp;
     Sp "sp", Cluster, Kind::Flag, NotYet, sp;
     Pp "pp", Cluster, DEGREE, NotYet, pp;
@@ -137,17 +137,18 @@ keys! {
     Cp "cp", Cluster, DEGREE, NotYet, cp;
     Ep "ep", Cluster, DEGREE, NotYet, ep;
     Etp "etp", Cluster, DEGREE, NotYet, etp;
-    DataParallel "data_parallel", Cluster, Kind::Choice(DataParallel::WORDS), NotYet, data_parallel;
+    DataParallel "data_parallel", Cluster, Kind::Choice(DataParallel::WORDS),
+        Only(&["ddp", "fsdp", "fsdp-grad-op", "hsdp"]), data_parallel;
     Offload "offload", Cluster, Kind::List(Offload::WORDS), NotYet, offload;
 
-    ReduceDtype "reduce_dtype", Advanced, Kind::Choice(&["fp32", "bf16"]), NotYet;
+    ReduceDtype "reduce_dtype", Advanced, Kind::Choice(&["fp32", "bf16"]), Yes;
     FsdpVersion "fsdp_version", Advanced, count(1, 2), NotYet;
-    ReshardAfterForward "reshard_after_forward", Advanced, Kind::Flag, NotYet;
-    FsdpWrapHead "fsdp_wrap_head", Advanced, Kind::Flag, NotYet;
+    ReshardAfterForward "reshard_after_forward", Advanced, Kind::Flag, Yes;
+    FsdpWrapHead "fsdp_wrap_head", Advanced, Kind::Flag, Yes;
     UseOrigParams "use_orig_params", Advanced, Kind::Flag, NotYet;
-    NoSync "no_sync", Advanced, Kind::Flag, NotYet;
-    ShardSize "shard_size", Advanced, DEGREE, NotYet;
-    GradientAsBucketView "gradient_as_bucket_view", Advanced, Kind::Flag, NotYet;
+    NoSync "no_sync", Advanced, Kind::Flag, Yes;
+    ShardSize "shard_size", Advanced, DEGREE, Yes;
+    GradientAsBucketView "gradient_as_bucket_view", Advanced, Kind::Flag, Yes;
     Engine "engine", Advanced, Kind::Choice(&["deepspeed", "megatron", "fsdp"]), NotYet;
     Deepspeed "deepspeed", Advanced, Kind::Object, NotYet;
     ReduceBucketSize "reduce_bucket_size", Advanced, ELEMENTS, NotYet;

@@ -8,6 +8,7 @@ mod totals;
 
 use crate::architecture::Architecture;
 use crate::config::{Config, Gpu, Problem, ProblemKind};
+use crate::ledger::engine::Engine;
 use crate::ledger::tape::Gradients;
 use crate::ledger::{Block, ByBlock, Entry, Group, Layout, Parts, Plan, Stage, Symbol, Symbols};
 use crate::text::architecture as words;
@@ -172,31 +173,33 @@ struct Ground {
     setup: Setup,
     symbols: Symbols,
     plan: Plan,
+    engine: Engine,
 }
 
 impl Ground {
     fn of(model: &Architecture, config: &Config) -> Self {
         let layout = Layout::of(model, config);
-        let setup = Setup::of(config);
+        let engine = Engine::of(config, layout.dp_cp);
+        let setup = Setup::of(config, &engine);
         let mut symbols = layout.symbols(model, config);
         if setup.lora.is_some() {
             symbols.set(Symbol::Lora, config.lora_rank);
         }
-        let mut plan = setup.plan(model, config, &layout);
+        let mut plan = setup.plan(model, config, &layout, &engine);
         if !model.modelled() {
             // No backward is known in which gradients could be born: they are there from the start.
             plan.gradients = Gradients::Added;
         }
-        Self { layout, setup, symbols, plan }
+        Self { layout, setup, symbols, plan, engine }
     }
 }
 
 /// Estimates one configuration of a model that was read already (its model keys are not looked at again).
 pub fn of(model: &Architecture, config: &Config) -> Estimate {
-    let Ground { layout, setup, symbols, plan } = Ground::of(model, config);
+    let Ground { layout, setup, symbols, plan, engine } = Ground::of(model, config);
     let parts = Parts::of(model, &symbols, &plan, &layout);
     let profiles = Profiles::of(&parts);
-    let job = Job { model, setup: &setup, plan: &plan, symbols: &symbols };
+    let job = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine };
     let workspaces = totals::workspaces(totals::card(config));
     let library = workspaces.bytes;
     let mut stages = Vec::with_capacity(layout.stages.len());
@@ -204,10 +207,10 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     for stage in &layout.stages {
         let rank = job.rank(stage);
         let step = timeline::run(
-            &parts,
-            &profiles,
+            (&parts, &profiles),
             &plan,
             stage,
+            rank.script.as_ref(),
             rank.always(&plan),
             &live(rank.temporaries.iter()),
         );
@@ -226,8 +229,10 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
             kind: ProblemKind::Note(words::COUNTED_ONLY),
         });
     }
-    let Some((stage, rank, step)) = fullest else { unreachable!("a pipeline has a stage") };
-    let scene = Scene { parts: &parts, plan: &plan, stage, worst: &step.worst };
+    let Some((stage, mut rank, step)) = fullest else { unreachable!("a pipeline has a stage") };
+    let between_steps = rank.between_steps(library, &step.buffers);
+    let script = rank.script.take();
+    let scene = Scene { parts: &parts, plan: &plan, stage, worst: &step.worst, script: script.as_ref() };
     let saved = peak::saved(&scene);
     let worst = Peak {
         bytes: step.worst.live.by_block().sum(),
@@ -236,9 +241,8 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
         stage: stage.rank,
         blocks: step.worst.live.by_block(),
     };
-    let between_steps = rank.between_steps(library);
     let (host, on_rank) = (rank.host, rank.elements(&symbols));
-    let mut ledger = rank.ledger(&scene);
+    let mut ledger = rank.ledger(&scene, &step.buffers);
     ledger.push(workspaces);
 
     let allocated = step.counted.saturating_add(library);

@@ -1,6 +1,7 @@
 //! What is alive at the worst instant, row by row.
 
 use super::Saved;
+use crate::ledger::engine::{Script, Side};
 use crate::ledger::rows::{Rows, Span};
 use crate::ledger::tape::{Role, Storage};
 use crate::ledger::{Block, Chunk, Entry, Group, Part, Parts, Phase, Plan, Shape, Stage};
@@ -13,6 +14,7 @@ pub(super) struct Scene<'s, 'n> {
     pub(super) plan: &'s Plan,
     pub(super) stage: &'s Stage,
     pub(super) worst: &'s Worst,
+    pub(super) script: Option<&'s Script>,
 }
 
 impl<'s, 'n> Scene<'s, 'n> {
@@ -36,6 +38,10 @@ impl<'s, 'n> Scene<'s, 'n> {
 
     /// `module.operator` that made the worst instant.
     pub(super) fn operator(&self) -> String {
+        if let Some(script) = self.script.filter(|_| self.worst.side.is_some()) {
+            let made = self.worst.engine.made.and_then(|made| script.buffers.get(made));
+            return made.and_then(|made| made.rows.first()).map(Entry::name).unwrap_or_default();
+        }
         let place = self.here().and_then(|part| timeline::operator(part, self.backward(), self.worst.events));
         place.map_or_else(String::new, |place| {
             let dot = if place.module.is_empty() { "" } else { "." };
@@ -128,7 +134,7 @@ impl<'s, 'n> Scene<'s, 'n> {
         }
         let Some(here) = self.here() else { return };
         let (_, first) = here.forward();
-        if self.backward() && here.bare.is_some() {
+        if self.backward() && here.bare.is_some() && self.worst.side != Some(Side::After) {
             // The kept input of the layer that is being recomputed is alive beside what recomputation makes.
             rows.again(here, Phase::Backward);
         }
@@ -138,6 +144,12 @@ impl<'s, 'n> Scene<'s, 'n> {
             alive.iter_mut().zip(&held).for_each(|(alive, held)| *alive &= !held);
         }
         let tape = if self.backward() { &here.tape } else { first };
+        if self.taken(here) {
+            alive
+                .iter_mut()
+                .zip(&tape.storages)
+                .for_each(|(alive, storage)| *alive &= storage.role != Role::Passing);
+        }
         rows.alive(tape, &alive, phase);
     }
 
@@ -154,7 +166,10 @@ impl<'s, 'n> Scene<'s, 'n> {
         }
         let loss = self.chunk().is_some_and(|chunk| chunk.loss);
         if loss && (phase == Phase::Backward || phase == Phase::EmbeddingBackward) {
-            let left = timeline::left_by_loss(self.parts, phase == Phase::EmbeddingBackward);
+            let mut left = timeline::left_by_loss(self.parts, phase == Phase::EmbeddingBackward);
+            if self.taken(&self.parts.loss) {
+                left.retain(|storage| self.parts.loss.tape.storages[*storage].role != Role::Passing);
+            }
             rows.working(
                 &self.parts.loss.tape,
                 &left,
@@ -162,6 +177,13 @@ impl<'s, 'n> Scene<'s, 'n> {
                 1,
             );
         }
+    }
+
+    /// Whether the engine has taken the gradients that this part left.
+    fn taken(&self, part: &Part) -> bool {
+        let [here, loss] = self.worst.engine.taken;
+        let runs = self.here().is_some_and(|here| std::ptr::eq(here, part));
+        (here && runs) || (loss && std::ptr::eq(part, &raw const self.parts.loss))
     }
 
     /// Marks which gradients are alive.

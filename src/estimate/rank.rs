@@ -4,10 +4,11 @@ use super::peak::Scene;
 use super::setup::Setup;
 use super::{BetweenSteps, live};
 use crate::architecture::{Architecture, Weight};
+use crate::ledger::engine::{Buffer, Engine, Script};
 use crate::ledger::rows::Rows;
 use crate::ledger::tape::Gradients;
 use crate::ledger::{Entry, Phase, Plan, Stage, Symbols, optimizer, quantized, weights};
-use crate::timeline::Live;
+use crate::timeline::{Buffers, Live};
 
 /// What all ranks of a job have in common.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,7 @@ pub(super) struct Job<'j> {
     pub(super) setup: &'j Setup,
     pub(super) plan: &'j Plan,
     pub(super) symbols: &'j Symbols,
+    pub(super) engine: &'j Engine,
 }
 
 /// The rows of one rank.
@@ -33,34 +35,46 @@ pub(super) struct Rank {
     buffered: bool,
     /// Offloaded bytes.
     pub(super) host: u64,
+    /// What the engine makes and frees in a step; gradients are its own then.
+    pub(super) script: Option<Script>,
 }
 
 impl Job<'_> {
     /// The rows of a rank of this stage.
     pub(super) fn rank(&self, stage: &Stage) -> Rank {
-        let Self { model, setup, plan, symbols } = *self;
+        let Self { model, setup, plan, symbols, engine } = *self;
         let layers: Vec<usize> = stage.layers().collect();
-        let base = model.weights_in(&layers, stage.embeds(), stage.ends());
+        let mut base = model.weights_in(&layers, stage.embeds(), stage.ends());
+        let mut adapters =
+            setup.lora.map(|lora| model.adapters_in(lora.targets, &layers)).unwrap_or_default();
+        base.iter_mut().chain(&mut adapters).for_each(|weight| *weight = engine.share(*weight));
         let mut parameters = match setup.quantized {
-            Some(stored) => quantized::parameters(&base, stored, setup.compute.weight, symbols),
-            None => weights::parameters(&base, setup.compute.weight, symbols),
+            Some(stored) => quantized::parameters(&base, stored, setup.stored, symbols),
+            None => weights::parameters(&base, setup.stored, symbols),
         };
-        let adapters = setup.lora.map(|lora| (model.adapters_in(lora.targets, &layers), lora.dtype));
-        if let Some((adapters, dtype)) = &adapters {
-            parameters.extend(weights::parameters(adapters, *dtype, symbols));
-        }
-        let trained = adapters.as_ref().map_or(&base, |(adapters, _)| adapters);
+        parameters.extend(weights::parameters(&adapters, setup.adapter, symbols));
+        let trained = if setup.lora.is_some() { &adapters } else { &base };
+        let script = engine.script(model, setup.storage(), setup.compute.weight, symbols);
         // Weights that are stepped on in backward have a gradient for an instant only: its row comes from there.
-        let passing = matches!(plan.gradients, Gradients::Stepped { .. });
+        let passing = script.is_some() || matches!(plan.gradients, Gradients::Stepped { .. });
         let lasting = if passing { &[][..] } else { trained.as_slice() };
         let gradients = weights::gradients(lasting, setup.gradient, setup.gradient_buffer, symbols);
-        let optimizer::States { rows: states, host } = optimizer::states(trained, setup.stepping, symbols);
-        let temporaries = optimizer::temporaries(trained, setup.stepping, symbols);
-        let inputs = weights::inputs(model, setup.compute.weight, symbols, plan.run.padding);
+        let optimizer::States { rows: mut states, mut host } =
+            optimizer::states(trained, setup.stepping, symbols);
+        let mut temporaries = optimizer::temporaries(trained, setup.stepping, symbols);
+        let mut inputs = weights::inputs(model, setup.compute.weight, symbols, plan.run.padding);
+        if engine.has_buckets() {
+            inputs.extend(weights::buckets(trained, setup.gradient, symbols));
+        }
+        if engine.offloads() {
+            for rows in [&mut parameters, &mut states, &mut temporaries] {
+                host = rows.drain(..).fold(host, |host, row| host.saturating_add(row.bytes));
+            }
+        }
         let mut weights = base;
-        weights.extend(adapters.into_iter().flat_map(|(adapters, _)| adapters));
+        weights.extend(adapters);
         let buffered = setup.gradient_buffer;
-        Rank { weights, parameters, gradients, states, inputs, temporaries, buffered, host }
+        Rank { weights, parameters, gradients, states, inputs, temporaries, buffered, host, script }
     }
 }
 
@@ -73,12 +87,25 @@ impl Rank {
     }
 
     /// What is there when no step runs, with the libraries' workspaces.
-    pub(super) fn between_steps(&self, library: u64) -> BetweenSteps {
+    pub(super) fn between_steps(&self, library: u64, buffers: &Buffers) -> BetweenSteps {
         let idle = live(self.parameters.iter().chain(&self.states).chain(&self.inputs));
         let idle = idle.by_block().sum().saturating_add(library);
         let gradients = self.gradients.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
         let with_gradients = idle.saturating_add(gradients);
-        BetweenSteps { with_gradients, without_gradients: if self.buffered { with_gradients } else { idle } }
+        let kept = if self.buffered { with_gradients } else { idle };
+        BetweenSteps {
+            with_gradients: with_gradients.saturating_add(self.held(&buffers.at_step)),
+            without_gradients: kept.saturating_add(self.held(&buffers.after_step)),
+        }
+    }
+
+    /// What the engine's buffers hold when each is alive so many times.
+    fn held(&self, alive: &[u64]) -> u64 {
+        let buffers = self.script.iter().flat_map(|script| &script.buffers);
+        let bytes =
+            |buffer: &Buffer| buffer.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
+        let each = buffers.zip(alive).map(|(buffer, alive)| bytes(buffer).saturating_mul(*alive));
+        each.fold(0, u64::saturating_add)
     }
 
     /// Parameters that this rank holds a copy or a share of.
@@ -88,7 +115,7 @@ impl Rank {
     }
 
     /// All rows: these, and what runs.
-    pub(super) fn ledger(self, scene: &Scene) -> Vec<Entry> {
+    pub(super) fn ledger(self, scene: &Scene, buffers: &Buffers) -> Vec<Entry> {
         let mut ledger = self.parameters;
         ledger.extend(self.gradients);
         ledger.extend(self.states);
@@ -100,6 +127,21 @@ impl Rank {
         let at_peak = |row: Entry| Entry { at_peak: if at_step { row.bytes } else { 0 }, ..row };
         ledger.extend(self.temporaries.into_iter().map(at_peak));
         ledger.extend(self.inputs);
+        let alive = scene.worst.engine.alive.iter().copied().chain(std::iter::repeat(0));
+        for ((buffer, most), alive) in
+            scene.script.iter().flat_map(|script| &script.buffers).zip(&buffers.most).zip(alive)
+        {
+            // What passes from part to part has rows of its own, unless that is where the worst instant is.
+            if *most == 0 || (buffer.between_parts && alive == 0) {
+                continue;
+            }
+            ledger.extend(buffer.rows.iter().map(|row| Entry {
+                count: row.count.saturating_mul(*most),
+                bytes: row.bytes.saturating_mul(*most),
+                at_peak: row.bytes.saturating_mul(alive),
+                ..row.clone()
+            }));
+        }
         ledger
     }
 }

@@ -1,5 +1,6 @@
 //! How a configuration computes: element types, what the optimizer holds, which layers are recomputed.
 
+use super::totals;
 use crate::architecture::Architecture;
 use crate::architecture::adapters::Targets;
 use crate::config::{
@@ -7,6 +8,7 @@ use crate::config::{
     ProblemKind, Quantization, Recompute, Stack,
 };
 use crate::ledger::activations::{Compute, Criterion, Kernel, Lora, Run};
+use crate::ledger::engine::{Engine, Storage};
 use crate::ledger::optimizer::{Bits, Stepping};
 use crate::ledger::quantized::Quantized;
 use crate::ledger::tape::Gradients;
@@ -17,6 +19,10 @@ use crate::text::estimate as words;
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) compute: Compute,
+    /// Element type in which a rank keeps the model's own weights.
+    pub(super) stored: Dtype,
+    /// Element type in which it keeps adapters.
+    pub(super) adapter: Dtype,
     /// Forward runs under `torch.autocast`.
     pub(super) autocast: bool,
     /// Element type in which gradients are kept.
@@ -32,7 +38,7 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub(super) fn of(config: &Config) -> Self {
+    pub(super) fn of(config: &Config, engine: &Engine) -> Self {
         let mut warnings = Vec::new();
         let low =
             if matches!(config.precision, Precision::Fp16 | Precision::Fp16Mixed | Precision::Fp16Autocast) {
@@ -65,15 +71,26 @@ impl Setup {
             let dropout = config.advanced.get("lora_dropout").and_then(serde_json::Value::as_f64);
             Lora { targets, dtype, dropout: dropout.is_some_and(|p| p > 0.0) }
         });
-        let trained = lora.map_or(weight, |lora| lora.dtype);
+        let adapter = lora.map_or(weight, |lora| lora.dtype);
+        // FSDP's mixed precision keeps fp32 shards of what is trained, which are their own master copy, and computes in
+        // the type that it gathers (accelerate, `FullyShardedDataParallelPlugin`, upcasts trained parameters alone).
+        let gathered = engine.gathers_in();
+        let (stored, adapter, lora) = match gathered {
+            Some(low) => {
+                let lora = lora.map(|lora| Lora { dtype: low, ..lora });
+                (if lora.is_some() { weight } else { Dtype::Fp32 }, Dtype::Fp32, lora)
+            }
+            None => (weight, adapter, lora),
+        };
+        let trained = if lora.is_some() { adapter } else { stored };
         // An fp32 adapter is its own master copy.
         let master = master && trained != Dtype::Fp32;
         let asked = match config.grad_dtype {
             // Megatron accumulates into fp32 beside a master copy; everybody else keeps the weight's own type.
             GradDtype::Auto if master && config.stack == Stack::MegatronCore => Dtype::Fp32,
-            // Adapters have gradients of their own type.
-            _ if lora.is_some() => trained,
-            GradDtype::Auto => weight,
+            // Adapters have gradients of their own type, and so have shards.
+            _ if lora.is_some() || gathered.is_some() => trained,
+            GradDtype::Auto => stored,
             GradDtype::Fp32 => Dtype::Fp32,
             GradDtype::Bf16 => Dtype::Bf16,
             GradDtype::Fp16 => Dtype::Fp16,
@@ -103,11 +120,14 @@ impl Setup {
                 _ => Bits::Own,
             },
         };
+        let views = matches!(engine, Engine::Ddp(ddp) if ddp.views && !ddp.no_sync);
         Self {
             compute: Compute { weight, matmul },
+            stored,
+            adapter,
             autocast: autocast || weight != matmul,
             gradient,
-            gradient_buffer: gradient != trained && !stepping.in_backward(),
+            gradient_buffer: views || (gradient != trained && !stepping.in_backward()),
             stepping,
             lora,
             quantized,
@@ -115,7 +135,19 @@ impl Setup {
         }
     }
 
-    pub(super) fn plan(&self, model: &Architecture, config: &Config, layout: &Layout) -> Plan {
+    /// How the model's parameters are stored.
+    pub(super) fn storage(&self) -> Storage {
+        let adapters = self.lora.map(|lora| (lora.targets, self.adapter));
+        Storage { base: self.stored, quantized: self.quantized, adapters }
+    }
+
+    pub(super) fn plan(
+        &self,
+        model: &Architecture,
+        config: &Config,
+        layout: &Layout,
+        engine: &Engine,
+    ) -> Plan {
         let kernel = match config.attention {
             Attention::Sdpa => Kernel::Sdpa,
             Attention::Flash => Kernel::Flash,
@@ -126,6 +158,7 @@ impl Setup {
         let recompute_layers = if config.recompute == Recompute::Full { first.min(layers) } else { 0 };
         let added = self.gradient_buffer || config.accumulation > 1;
         let gradients = match added {
+            _ if engine.takes_gradients() => Gradients::Taken,
             _ if self.stepping.in_backward() => self.stepping.gradients(),
             true => Gradients::Added,
             false => Gradients::Born,
@@ -139,6 +172,7 @@ impl Setup {
             frozen: self.lora.is_some(),
             lora: self.lora,
             quantized: self.quantized,
+            workspace: (!matches!(engine, Engine::Alone)).then(|| totals::workspace(totals::card(config))),
         };
         let criterion = match config.loss {
             Loss::Standard => Criterion::Standard,

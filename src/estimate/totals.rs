@@ -2,7 +2,7 @@
 
 use super::{Band, Fit, Verdict};
 use crate::config::{Config, DEFAULT_GPU, Gpu, gpu};
-use crate::ledger::{Block, Dim, Dtype, Entry, Group, Shape, Symbols};
+use crate::ledger::{Block, Dtype, Entry, Group, Shape, Symbols};
 use crate::text::tensors;
 
 /// The card that a configuration asks for (`None`: only a capacity was given, or the card is unknown).
@@ -19,10 +19,14 @@ pub(super) fn card(config: &Config) -> Option<&'static Gpu> {
 /// `at::cuda::getChosenWorkspaceSize` (`pytorch/aten/src/ATen/cuda/CublasHandlePool.cpp`): 32 MiB on compute
 /// capability 9.x, else 4096 KiB × 2 + 16 KiB × 8. An outside check on an A100 found two of the latter.
 pub(super) fn workspaces(card: Option<&Gpu>) -> Entry {
-    let each = if card.is_some_and(|card| card.architecture == "hopper") { 32 << 20 } else { 8_519_680 };
     let place = (Block::Overhead, Group::Other);
-    let shape = Shape::new(&[Dim::of(each)]);
+    let shape = Shape::flat(workspace(card));
     Entry::lasting((&tensors::WORKSPACE, ""), place, (shape, Dtype::Byte), 2, &Symbols::default())
+}
+
+/// Bytes of one of them.
+pub(super) fn workspace(card: Option<&Gpu>) -> u64 {
+    if card.is_some_and(|card| card.architecture == "hopper") { 32 << 20 } else { 8_519_680 }
 }
 
 /// What the caching allocator holds beyond what it handed out.

@@ -4,6 +4,7 @@
 //! why it is kept and what would release it. Blocks, the peak, figures and exports are all views of these rows.
 
 pub(crate) mod activations;
+pub(crate) mod engine;
 mod layout;
 pub mod optimizer;
 mod parts;

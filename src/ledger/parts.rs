@@ -41,6 +41,10 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    fn tape<'n>(&self, numbers: &'n Symbols, weight: Dtype, tracked: bool) -> Tape<'n> {
+        Tape::new(numbers, weight, tracked).counting_scratch(self.run.workspace)
+    }
+
     /// Whether the layer at this place of a stage is recomputed.
     pub(crate) const fn recomputes(&self, layer: usize) -> bool {
         layer < self.recompute_layers
@@ -72,7 +76,7 @@ impl<'n> Parts<'n> {
     pub(crate) fn of(model: &Architecture, numbers: &'n Symbols, plan: &Plan, layout: &Layout) -> Self {
         if !model.modelled() {
             // Nothing is known of what runs.
-            let part = || Part { tape: Tape::new(numbers, plan.run.compute.weight, true), bare: None };
+            let part = || Part { tape: plan.tape(numbers, plan.run.compute.weight, true), bare: None };
             let order = vec![0; model.order.len()];
             return Self { embedding: part(), layers: vec![part()], order, loss: part() };
         }
@@ -116,7 +120,7 @@ struct Way {
 
 fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, way: Way) -> Part<'n> {
     let stream = plan.run.compute.weight;
-    let mut tape = Tape::new(numbers, stream, true);
+    let mut tape = plan.tape(numbers, stream, true);
     tape.enter("", Group::Residual);
     if !way.recomputed {
         let x = tape.handed(STREAM, stream, !way.first);
@@ -131,7 +135,7 @@ fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, way: Way) ->
     tape.stop_early();
     tape.run_backward(y, Some(x), plan.gradients);
 
-    let mut bare = Tape::new(numbers, stream, false);
+    let mut bare = plan.tape(numbers, stream, false);
     bare.enter("", Group::Residual);
     let x = bare.handed(STREAM, stream, true);
     bare.keep_for_recomputation(x);
@@ -142,7 +146,7 @@ fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, way: Way) ->
 
 fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {
     let compute = plan.run.compute;
-    let mut tape = Tape::new(numbers, compute.weight, true);
+    let mut tape = plan.tape(numbers, compute.weight, true);
     let y = activations::embedding(&mut tape, model, &plan.run);
     let role = if plan.recompute_layers < model.order.len() { Role::Saved } else { Role::Working };
     activations::prologue(&mut tape, compute, model, mask(model, numbers, plan.run), role);
@@ -177,7 +181,7 @@ fn mask(model: &Architecture, numbers: &Symbols, run: Run) -> Option<Mask> {
 
 fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {
     let stream: Dtype = plan.run.compute.weight;
-    let mut tape = Tape::new(numbers, stream, true);
+    let mut tape = plan.tape(numbers, stream, true);
     tape.enter("", Group::Residual);
     let x = tape.handed(STREAM, stream, true);
     let loss = activations::loss(&mut tape, x, &plan.run, model, plan.criterion, plan.keep_logits);

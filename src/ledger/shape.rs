@@ -160,12 +160,24 @@ pub enum Dim {
     RoundUp(Symbol, u32),
     /// `d / 2`
     Over(Symbol, u32),
+    /// A number of more than 32 bits: so many, doubled so often.
+    Large(u32, u8),
 }
 
 impl Dim {
-    /// A number, however large (2³² − 1 at most: no axis comes near).
+    /// A number. Of one that needs more than 32 bits the first 32 are kept, rounded up (flat buffers are that long; they
+    /// are multiples of large powers of two).
     pub fn of(number: u64) -> Self {
-        Self::Const(u32::try_from(number).unwrap_or(u32::MAX))
+        u32::try_from(number).map_or_else(
+            |_| {
+                let doublings = 32 - number.leading_zeros();
+                let kept = number.div_ceil(1 << doublings);
+                u32::try_from(kept).map_or(Self::Large(1 << 31, 33), |kept| {
+                    Self::Large(kept, u8::try_from(doublings).unwrap_or(33))
+                })
+            },
+            Self::Const,
+        )
     }
 
     /// The number of elements along this axis.
@@ -179,6 +191,7 @@ impl Dim {
             Self::Lin(a, by, b) => n.get(a).saturating_add((by as u64).saturating_mul(n.get(b))),
             Self::RoundUp(a, to) => n.get(a).div_ceil(to as u64).saturating_mul(to as u64),
             Self::Over(a, by) => n.get(a) / by as u64,
+            Self::Large(kept, doublings) => (kept as u64) << doublings,
         }
     }
 }
@@ -195,6 +208,7 @@ impl fmt::Display for Dim {
             Self::Lin(a, by, b) => write!(f, "({}+{by}{})", a.letter(), b.letter()),
             Self::RoundUp(a, to) => write!(f, "⌈{}⌉{to}", a.letter()),
             Self::Over(a, by) => write!(f, "{}/{by}", a.letter()),
+            Self::Large(kept, doublings) => write!(f, "{}", u64::from(kept) << doublings),
         }
     }
 }
@@ -246,6 +260,9 @@ pub struct Shape {
     rank: u8,
     /// One value stands for so many elements: the tensor is flat, and as long as their number over this, rounded up.
     over: u16,
+    /// One rank's share of so many: of the first axis, or (where one value stands for many elements) of the flat
+    /// tensor; rounded up.
+    shards: u32,
 }
 
 impl Shape {
@@ -263,7 +280,7 @@ impl Shape {
         }
         #[expect(clippy::cast_possible_truncation, reason = "five at most")]
         let rank = axes.len() as u8;
-        Self { dims, rank, over: 1 }
+        Self { dims, rank, over: 1, shards: 1 }
     }
 
     /// A flat tensor with one value for every `block` elements of this shape (statistics of a quantised tensor, or
@@ -275,6 +292,19 @@ impl Shape {
     pub const fn per_block(self, block: u16) -> Self {
         assert!(block > 0, "a block has elements");
         Self { over: block, ..self }
+    }
+
+    /// A flat tensor of so many elements.
+    pub fn flat(elements: u64) -> Self {
+        Self::new(&[Dim::of(elements)])
+    }
+
+    /// The share of one of `ranks` that split the first axis among them, rounded up. (A tensor without axes stays
+    /// whole.)
+    #[must_use]
+    pub fn sharded(self, ranks: u64) -> Self {
+        let ranks = u32::try_from(ranks.max(1)).unwrap_or(u32::MAX);
+        Self { shards: self.shards.saturating_mul(ranks), ..self }
     }
 
     /// The same shape with another last axis.
@@ -305,10 +335,14 @@ impl Shape {
         let mut product = 1_u64;
         let mut i = 0;
         while i < self.rank as usize {
-            product = product.saturating_mul(self.dims[i].value(symbols));
+            let mut length = self.dims[i].value(symbols);
+            if i == 0 && self.over == 1 {
+                length = length.div_ceil(self.shards as u64);
+            }
+            product = product.saturating_mul(length);
             i += 1;
         }
-        product.div_ceil(self.over as u64)
+        if self.over == 1 { product } else { product.div_ceil(self.over as u64).div_ceil(self.shards as u64) }
     }
 
     /// `32 · b·s·h · 2 B`, or with numbers in the symbols' places.
@@ -317,40 +351,48 @@ impl Shape {
         if count != 1 {
             let _ = write!(out, "{count} · ");
         }
-        if self.over > 1 {
-            out.push('⌈');
-        }
-        for (i, dim) in self.dims().iter().enumerate() {
-            let dot = if i == 0 { "" } else { "·" };
-            let _ = match numbers {
-                Some(numbers) => write!(out, "{dot}{}", dim.value(numbers)),
-                None => write!(out, "{dot}{dim}"),
-            };
-        }
-        if self.over > 1 {
-            let _ = write!(out, "/{}⌉", self.over);
-        }
+        let _ = self.write(&mut out, "·", numbers);
         if self.rank > 0 {
             out.push_str(" · ");
         }
         let _ = write!(out, "{} B", dtype.bytes());
         out
     }
+
+    /// The axes with `between` them; what is divided and rounded up stands in brackets.
+    fn write(&self, out: &mut impl fmt::Write, between: &str, numbers: Option<&Symbols>) -> fmt::Result {
+        let flat = self.over > 1;
+        if flat {
+            out.write_char('⌈')?;
+        }
+        for (i, dim) in self.dims().iter().enumerate() {
+            if i > 0 {
+                out.write_str(between)?;
+            }
+            let split = i == 0 && !flat && self.shards > 1;
+            if split {
+                out.write_char('⌈')?;
+            }
+            match numbers {
+                Some(numbers) => write!(out, "{}", dim.value(numbers))?,
+                None => write!(out, "{dim}")?,
+            }
+            if split {
+                write!(out, "/{}⌉", self.shards)?;
+            }
+        }
+        match (flat, self.shards) {
+            (true, 1) => write!(out, "/{}⌉", self.over),
+            (true, shards) => write!(out, "/{}/{shards}⌉", self.over),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (open, between) = if self.over > 1 { ("[⌈", "·") } else { ("[", ", ") };
-        f.write_str(open)?;
-        for (i, dim) in self.dims().iter().enumerate() {
-            if i > 0 {
-                f.write_str(between)?;
-            }
-            write!(f, "{dim}")?;
-        }
-        if self.over > 1 {
-            write!(f, "/{}⌉", self.over)?;
-        }
+        f.write_char('[')?;
+        self.write(f, if self.over > 1 { "·" } else { ", " }, None)?;
         f.write_char(']')
     }
 }

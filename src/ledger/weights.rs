@@ -50,6 +50,15 @@ pub(crate) fn gradients(weights: &[Weight], dtype: Dtype, always: bool, numbers:
     weights.iter().map(of).collect()
 }
 
+/// The place of each gradient in buckets that are made once.
+pub(crate) fn buckets(weights: &[Weight], dtype: Dtype, numbers: &Symbols) -> Vec<Entry> {
+    let of = |w: &Weight| {
+        let shape = (w.param.shape, w.param.dtype(dtype));
+        row(&tensors::BUCKET, w.param, Block::Gradients, shape, w.count, numbers)
+    };
+    weights.iter().map(of).collect()
+}
+
 /// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original), token
 /// ids and labels.
 pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padding: bool) -> Vec<Entry> {

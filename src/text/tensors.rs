@@ -10,6 +10,8 @@ const MODELING: &str = "transformers/models/llama/modeling_llama.py";
 const AUTOCAST: &str = "pytorch/aten/src/ATen/autocast_mode.cpp";
 /// How transformers runs experts.
 const MOE: &str = "transformers/integrations/moe.py (grouped_mm_experts_forward)";
+/// FSDP2's groups and collectives.
+const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, _fsdp_param_group.py";
 const ENGINE: &str = "pytorch/torch/csrc/autograd/engine.cpp";
 
 macro_rules! tensors {
@@ -114,6 +116,51 @@ tensors! {
     name "cuBLAS workspace" "cuBLAS 工作区",
     why "The matrix library's own scratch: one for the thread that runs forward, one for autograd's." "矩阵库自用的临时空间：前向线程与自动求导线程各一份。",
     release "CUBLAS_WORKSPACE_CONFIG=:16:8 makes it smaller (and matrix products slower)." "CUBLAS_WORKSPACE_CONFIG=:16:8 可减小（矩阵乘法会变慢）。";
+
+    PRODUCT_WORKSPACE, "product_workspace", "pytorch/aten/src/ATen/cuda/CUDABlas.cpp (cublasLtMatmul)",
+    name "workspace of one product" "单次矩阵乘的工作区",
+    why "cuBLASLt is given scratch for each matrix product, which is freed when the product was started." "cuBLASLt 的每次矩阵乘都会得到一块临时空间，启动后即释放。",
+    release "CUBLASLT_WORKSPACE_SIZE makes it smaller (and matrix products slower)." "CUBLASLT_WORKSPACE_SIZE 可减小（矩阵乘法会变慢）。";
+
+    ALL_GATHER_INPUT, "all_gather_input", FSDP,
+    name "this rank's shard, in the type that is gathered" "本卡分片（聚合精度）",
+    why "Shards are stored in one type and gathered in another, so that a copy is sent." "分片的存储精度与聚合精度不同，发送的是一份转换后的副本。",
+    release "Storing parameters in the type that they are computed in." "以计算精度存储参数。";
+
+    ALL_GATHER_OUTPUT, "all_gather_output", FSDP,
+    name "shards as they arrive" "聚合到的分片",
+    why "The collective writes every rank's shard one after another; parameters are copied out of it. In forward it stays until the next layer has been copied out." "集合通信把各卡分片依次写入其中，再复制为参数；前向时它要保留到下一层复制完成。",
+    release "Smaller groups (more, smaller layers wrapped)." "更小的分组（包裹更多、更小的层）。";
+
+    GATHERED, "gathered", FSDP,
+    name "gathered parameters" "聚合后的参数",
+    why "A layer can only run with whole weights; they are freed after it (the root's, and those under reshard_after_forward=false, are kept until their backward)." "层运行时需要完整权重，之后释放（根组以及 reshard_after_forward=false 时保留到反向）。",
+    release "Smaller groups; reshard_after_forward=true." "更小的分组；reshard_after_forward=true。";
+
+    REDUCE_INPUT, "reduce_scatter_input", FSDP,
+    name "gradients on their way to all ranks" "待规约的梯度",
+    why "Whole gradients, in reduce_dtype and in the order in which they are scattered; the next group's reduction frees it." "完整梯度，按 reduce_dtype 与分发顺序排列；下一组规约时释放。",
+    release "reduce_dtype=bf16; a group of its own for the head (fsdp_wrap_head)." "reduce_dtype=bf16；输出头单独成组（fsdp_wrap_head）。";
+
+    REDUCE_OUTPUT, "reduce_scatter_output", FSDP,
+    name "this rank's share of the sum" "本卡的规约结果",
+    why "It arrives in reduce_dtype and is cast to the type of the shard; between replicas it is kept until backward is over." "以 reduce_dtype 到达，再转换为分片精度；有副本组时保留到反向结束。",
+    release "reduce_dtype of the stored parameters." "使 reduce_dtype 与存储精度一致。";
+
+    COPY_TABLE, "copy_table", "pytorch/aten/src/ATen/native/cuda/TensorShape.cu (_chunk_cat)",
+    name "table of what is copied where" "复制索引表",
+    why "One kernel copies all gradients of a group; it reads from a table which block belongs to which." "一个内核复制整组梯度，按表查找每块属于哪个张量。",
+    release "Nothing needs to: 8 bytes for each 2 KiB that this rank sends on." "无须释放：每 2 KiB 仅 8 字节。";
+
+    WHOLE_GRADIENT, "whole_grad", FSDP,
+    name "whole gradient, not reduced yet" "尚未规约的完整梯度",
+    why "Without synchronisation in between, micro-batches add to whole gradients on every rank: no 1/N." "微批之间不同步时，各卡累加完整梯度：不除以 N。",
+    release "no_sync=false: reduce each micro-batch." "no_sync=false：每个微批都规约。";
+
+    BUCKET, "bucket", "pytorch/torch/csrc/distributed/c10d/reducer.cpp",
+    name "place in a gradient bucket" "梯度桶中的位置",
+    why "DDP reduces gradients in buckets, which are made once and hold a copy of all of them, whatever their size." "DDP 以桶为单位规约梯度；桶只创建一次，无论桶多大，总共存有一份全部梯度。",
+    release "gradient_as_bucket_view=true makes the gradients views of the buckets." "gradient_as_bucket_view=true 让梯度成为桶的视图。";
 
     WEIGHT_GRADIENT, "grad", "pytorch/torch/csrc/autograd/functions/accumulate_grad.h",
     name "gradient of a weight" "权重梯度",

@@ -53,6 +53,7 @@ fn plain(
     }
     let back = if run.frozen { Back::Fresh } else { Back::Linear { weight, bias, cast } };
     let y = tape.run("linear", &[input], out, dtype, back);
+    tape.workspace();
     if !run.frozen {
         tape.save(input, if copied { &tensors::AUTOCAST_INPUT } else { kept });
     }
@@ -96,6 +97,9 @@ fn quantized(tape: &mut Tape, x: Var, weight: Param, out: Shape, stored: Quantiz
     });
     let whole = wide.then(|| tape.constant("dequantize", weight.shape, low));
     let mut y = tape.run("linear 4-bit", &[input], out, low, Back::Dequantized(weight.shape, low));
+    if wide {
+        tape.workspace();
+    }
     for done in whole.into_iter().chain(scales.into_iter().flatten()) {
         tape.drop(done);
     }

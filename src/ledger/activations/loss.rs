@@ -50,6 +50,7 @@ pub(super) fn chunked(
         let input = if copied { tape.run("contiguous", &[part], shape, low, Back::Through) } else { part };
         let back = if run.frozen { Back::Fresh } else { Back::Shared { weight, cast, first: index == 0 } };
         let logits = tape.run("linear", &[input], logits_shape, low, back);
+        tape.workspace();
         if !run.frozen {
             tape.save(input, if copied { &tensors::AUTOCAST_INPUT } else { &tensors::LINEAR_INPUT });
         }
@@ -116,6 +117,7 @@ pub(super) fn fused(tape: &mut Tape, hidden: Var, weight: Param, run: &Run) -> V
     // Autocast caches only leaves: the transposed weight is cast anew for each product.
     let copy = cast.then(|| tape.constant("cast", weight.shape, low));
     let logits = tape.constant("linear", logits_shape, low);
+    tape.workspace();
     if let Some(copy) = copy {
         tape.drop(copy);
     }
@@ -186,6 +188,7 @@ mod tests {
                 frozen,
                 lora: None,
                 quantized: None,
+                workspace: None,
             };
             let mut tape = Tape::new(&numbers, Dtype::Bf16, true);
             let leaf = tape.foreign(super::super::STREAM, Dtype::Bf16, true);

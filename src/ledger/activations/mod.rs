@@ -54,6 +54,8 @@ pub(crate) struct Run {
     pub(crate) lora: Option<Lora>,
     /// How bitsandbytes stores the frozen linears, where it does.
     pub(crate) quantized: Option<Quantized>,
+    /// What the matrix library asks for while a product runs, where that is counted (see [`Tape::workspace`]).
+    pub(crate) workspace: Option<u64>,
 }
 
 /// LoRA adapters on some linears.

@@ -5,6 +5,9 @@ use crate::architecture::Param;
 use crate::ledger::{Dim, Dtype, Shape, Symbols};
 use crate::text::tensors;
 
+/// Operators whose backward multiplies matrices, one after another.
+const MULTIPLIES: [&str; 3] = ["linear", "linear 4-bit", "linear 8-bit"];
+
 /// The gradients that one operator made, for each input that needs one.
 type Made = [Option<(Var, Id)>; 3];
 
@@ -40,7 +43,11 @@ impl Tape<'_> {
             return node.saves.into_iter().flatten().for_each(|saved| self.release(saved));
         };
         let made = self.inputs(node, incoming);
+        self.multiplies = MULTIPLIES.contains(&self.places[node.place].operator);
         let cast = self.weights(node, gradients);
+        if std::mem::take(&mut self.multiplies) {
+            self.workspace();
+        }
         self.release(incoming);
         let parked = std::mem::take(&mut self.parked);
         for (point, gradient) in parked {
@@ -112,7 +119,8 @@ impl Tape<'_> {
                 [kept.map(|(input, gradient)| (input, self.hold(gradient))), None, None]
             }
             Back::FreshWithScratch => {
-                let hidden = self.alloc(&tensors::SCRATCH, shape, dtype, Role::Hidden);
+                let role = if self.workspace.is_some() { Role::Working } else { Role::Hidden };
+                let hidden = self.alloc(&tensors::SCRATCH, shape, dtype, role);
                 let made = self.fresh(node);
                 self.release(hidden);
                 made
@@ -205,6 +213,9 @@ impl Tape<'_> {
         let Storage { module, group, role, .. } = &mut self.storages[gradient];
         (*module, *group) = (param.module(), param.group);
         *role = gradients.role();
+        if std::mem::take(&mut self.multiplies) {
+            self.workspace();
+        }
         if gradients.pass() && self.waits_for != Some(param) {
             self.step_on(param.shape, dtype, gradients);
             self.release(gradient);
@@ -289,6 +300,15 @@ impl Tape<'_> {
     /// This weight's gradient is not added to the one that is there before another part has made its own share.
     pub(crate) const fn leave_waiting(&mut self, weight: Param) {
         self.waits_for = Some(weight);
+    }
+
+    /// Whether this is the gradient that another part waits for, to add its own share.
+    pub(crate) fn waits(&self, storage: Id) -> bool {
+        let Storage { tensor, module, .. } = self.storages[storage];
+        let own = |weight: Param| {
+            std::ptr::eq(tensor, &raw const tensors::WEIGHT_GRADIENT) && module == weight.module()
+        };
+        self.waits_for.is_some_and(own)
     }
 
     /// The gradient that [`Tape::await_tied`] waits for (by its index).

@@ -30,7 +30,7 @@ pub(crate) enum Role {
     WeightCopy,
     /// The gradient of a parameter.
     Gradient,
-    /// The gradient of a parameter that is stepped on at once.
+    /// The gradient of a parameter that does not wait for the step: it is stepped on at once, or taken by an engine.
     Passing,
     /// Inside one operator: the allocator sees it, the program does not.
     Hidden,
@@ -131,6 +131,8 @@ pub(crate) enum Gradients {
     Born,
     /// Added to one that is there already, then freed.
     Added,
+    /// Born in backward, kept until an engine takes them to reduce them.
+    Taken,
     /// The weight is stepped on as soon as its gradient is there, then the gradient is freed; meanwhile the step makes
     /// so many copies of it, in fp32 (`wide`) or its own type.
     Stepped { copies: u8, wide: bool },
@@ -139,7 +141,7 @@ pub(crate) enum Gradients {
 impl Gradients {
     /// Gradients do not outlive the operator that makes them.
     fn pass(self) -> bool {
-        self != Self::Born
+        !matches!(self, Self::Born | Self::Taken)
     }
 
     /// What the gradient of a weight counts as.
@@ -147,7 +149,7 @@ impl Gradients {
         match self {
             Self::Born => Role::Gradient,
             Self::Added => Role::Working,
-            Self::Stepped { .. } => Role::Passing,
+            Self::Taken | Self::Stepped { .. } => Role::Passing,
         }
     }
 }
@@ -182,6 +184,11 @@ pub(crate) struct Tape<'n> {
     shared: Option<(Id, bool)>,
     /// Gradients of a split's views that wait for its backward.
     parked: Vec<(Var, Id)>,
+    /// Bytes that the matrix library asks for while a product runs; then other scratch of operators counts as well.
+    /// `None`: neither does.
+    workspace: Option<u64>,
+    /// The operator that runs backward multiplies matrices, and has not asked for a workspace yet.
+    multiplies: bool,
     tracked: bool,
     /// The last operator is one that autograd follows.
     recorded: bool,
@@ -211,12 +218,19 @@ impl<'n> Tape<'n> {
             full: None,
             shared: None,
             parked: Vec::new(),
+            workspace: None,
+            multiplies: false,
             tracked,
             recorded: false,
             in_backward: false,
             module: "",
             group: Group::Other,
         }
+    }
+
+    /// Products ask for a workspace of so many bytes, and operators' other scratch is counted.
+    pub(crate) fn counting_scratch(self, workspace: Option<u64>) -> Self {
+        Self { workspace, ..self }
     }
 
     /// The numbers behind the symbols.
@@ -247,6 +261,16 @@ impl<'n> Tape<'n> {
         let id = self.storages.len() - 1;
         self.log(id, true);
         id
+    }
+
+    /// The matrix library's workspace, while the last operator runs.
+    pub(crate) fn workspace(&mut self) {
+        if let Some(bytes) = self.workspace {
+            let whole = Shape::flat(bytes);
+            let storage =
+                self.alloc(&crate::text::tensors::PRODUCT_WORKSPACE, whole, Dtype::Byte, Role::Working);
+            self.release(storage);
+        }
     }
 
     fn hold(&mut self, storage: Id) -> Id {

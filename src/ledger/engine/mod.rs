@@ -1,0 +1,193 @@
+//! Data-parallel engines: how one rank stores parameters, gradients and states, and which tensors it makes around each
+//! part of a step.
+
+mod fsdp2;
+mod script;
+mod units;
+
+pub(crate) use script::{Act, Buffer, BufferId, Owner, Script, Side};
+pub(crate) use units::Storage;
+
+use units::Units;
+
+use super::{Dtype, Symbols};
+use crate::architecture::{Architecture, Weight};
+use crate::config::{Config, DataParallel, Offload, Precision};
+use serde_json::Value;
+
+/// Who runs the replicas.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Engine {
+    /// Nobody: one replica.
+    Alone,
+    Ddp(Ddp),
+    Fsdp(Fsdp),
+}
+
+/// `torch.nn.parallel.DistributedDataParallel`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ddp {
+    /// Gradients are views of the buckets (`gradient_as_bucket_view`).
+    pub(crate) views: bool,
+    /// All micro-batches but the last run under `no_sync`.
+    pub(crate) no_sync: bool,
+}
+
+/// `fully_shard`, or `FullyShardedDataParallel`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fsdp {
+    /// Ranks that share the model.
+    pub(crate) shards: u64,
+    /// Groups of them that hold the same.
+    pub(crate) replicas: u64,
+    /// Layers give their parameters back after forward.
+    pub(crate) reshard: bool,
+    /// Embedding and head are groups of their own.
+    pub(crate) wrap_head: bool,
+    /// `param_dtype`: what parameters are gathered in, if not their own type.
+    pub(crate) param: Option<Dtype>,
+    /// `reduce_dtype`, if not the gathered one.
+    pub(crate) reduce: Option<Dtype>,
+    /// What the micro-batches before have left.
+    pub(crate) accumulated: Accumulated,
+    /// Shards, their gradients and states live in host memory.
+    pub(crate) offload: bool,
+}
+
+/// Gradients that are there when the last micro-batch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accumulated {
+    /// None: there is one micro-batch.
+    No,
+    /// Each micro-batch is reduced: shards.
+    Reduced,
+    /// None is reduced before the last: whole ones.
+    Whole,
+}
+
+impl Fsdp {
+    /// The type in which a parameter is gathered.
+    pub(crate) fn gathered(&self, stored: Dtype) -> Dtype {
+        match self.param {
+            Some(param) if matches!(stored, Dtype::Fp32 | Dtype::Bf16 | Dtype::Fp16) => param,
+            _ => stored,
+        }
+    }
+
+    /// The type in which gradients of parameters that are stored so are reduced.
+    pub(crate) fn reduced(&self, stored: Dtype) -> Dtype {
+        self.reduce.unwrap_or_else(|| self.gathered(stored))
+    }
+}
+
+impl Engine {
+    /// The engine of a configuration with so many replicas.
+    pub(crate) fn of(config: &Config, replicas: u64) -> Self {
+        if replicas < 2 {
+            return Self::Alone;
+        }
+        let flag = |key: &str| config.advanced.get(key).and_then(Value::as_bool);
+        let many = config.accumulation > 1;
+        let no_sync = flag("no_sync").unwrap_or(false);
+        match config.data_parallel {
+            DataParallel::Fsdp | DataParallel::FsdpGradOp | DataParallel::Hsdp => {
+                let number = |key: &str| config.advanced.get(key).and_then(Value::as_u64);
+                let shards = match config.data_parallel {
+                    DataParallel::Hsdp => number("shard_size").unwrap_or(config.gpus_per_node),
+                    _ => number("shard_size").unwrap_or(replicas),
+                };
+                let shards = shards.clamp(1, replicas);
+                let reduce = match config.advanced.get("reduce_dtype").and_then(Value::as_str) {
+                    Some("bf16") => Some(Dtype::Bf16),
+                    Some("fp32") => Some(Dtype::Fp32),
+                    // What torchtitan and accelerate reduce in beside 16-bit compute.
+                    _ => mixed(config).map(|_| Dtype::Fp32),
+                };
+                Self::Fsdp(Fsdp {
+                    shards,
+                    replicas: replicas / shards,
+                    reshard: config.data_parallel != DataParallel::FsdpGradOp
+                        && flag("reshard_after_forward").unwrap_or(true),
+                    wrap_head: flag("fsdp_wrap_head").unwrap_or(false),
+                    param: mixed(config),
+                    reduce,
+                    accumulated: match (many, no_sync) {
+                        (false, _) => Accumulated::No,
+                        (true, false) => Accumulated::Reduced,
+                        (true, true) => Accumulated::Whole,
+                    },
+                    offload: config.offload.iter().any(|what| *what != Offload::Activations),
+                })
+            }
+            DataParallel::Ddp => Self::Ddp(Ddp {
+                views: flag("gradient_as_bucket_view").unwrap_or(false),
+                no_sync: many && no_sync,
+            }),
+            DataParallel::Zero1 | DataParallel::Zero2 | DataParallel::Zero3 => Self::Alone,
+        }
+    }
+
+    /// The part of a parameter (and of its gradient and states) that one rank stores.
+    pub(crate) fn share(&self, weight: Weight) -> Weight {
+        match self {
+            Self::Fsdp(fsdp) => {
+                let mut weight = weight;
+                weight.param.shape = weight.param.shape.sharded(fsdp.shards);
+                weight
+            }
+            Self::Alone | Self::Ddp(_) => weight,
+        }
+    }
+
+    /// The type that it gathers parameters in, where they are stored in fp32.
+    pub(crate) fn gathers_in(&self) -> Option<Dtype> {
+        match self {
+            Self::Fsdp(fsdp) => fsdp.param,
+            Self::Alone | Self::Ddp(_) => None,
+        }
+    }
+
+    /// Whether gradients are reduced, and freed, as soon as their part's backward is over.
+    pub(crate) fn takes_gradients(&self) -> bool {
+        matches!(self, Self::Fsdp(fsdp) if fsdp.accumulated != Accumulated::Whole)
+    }
+
+    /// Buckets hold a copy of all gradients beside the gradients themselves.
+    pub(crate) fn has_buckets(&self) -> bool {
+        matches!(self, Self::Ddp(ddp) if !ddp.views || ddp.no_sync)
+    }
+
+    /// Parameters and states live in host memory.
+    pub(crate) fn offloads(&self) -> bool {
+        matches!(self, Self::Fsdp(fsdp) if fsdp.offload)
+    }
+
+    /// What it makes and frees in a step.
+    pub(crate) fn script(
+        &self,
+        model: &Architecture,
+        storage: Storage,
+        stream: Dtype,
+        numbers: &Symbols,
+    ) -> Option<Script> {
+        match self {
+            Self::Fsdp(fsdp) => {
+                let units = Units::of(model, storage);
+                let order: Vec<usize> = model.order.iter().map(|kind| usize::from(*kind)).collect();
+                // A weight that two groups share must be in one of them.
+                let fsdp = Fsdp { wrap_head: fsdp.wrap_head && !model.tied, ..*fsdp };
+                Some(fsdp2::script(&fsdp, &units, &order, stream, numbers))
+            }
+            Self::Alone | Self::Ddp(_) => None,
+        }
+    }
+}
+
+/// The type that parameters are gathered in under mixed precision: they are stored in fp32.
+fn mixed(config: &Config) -> Option<Dtype> {
+    match config.precision {
+        Precision::Bf16Mixed | Precision::Fp8Mixed => Some(Dtype::Bf16),
+        Precision::Fp16Mixed => Some(Dtype::Fp16),
+        _ => None,
+    }
+}

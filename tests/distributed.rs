@@ -1,0 +1,105 @@
+//! One rank of many against the real frameworks, to the byte (`tests/data/README.md` says where the cases come from).
+
+use serde_json::Value;
+use trainmem::config::Config;
+use trainmem::estimate::{Estimate, estimate};
+use trainmem::ledger::Block;
+
+struct Case {
+    id: String,
+    config: Config,
+    expect: Value,
+}
+
+/// The cases of one kind, and how many there are.
+fn cases(kind: &str, count: usize) -> Vec<Case> {
+    let all = include_str!("data/distributed.jsonl").lines();
+    let all = all.map(|line| serde_json::from_str::<Value>(line).expect("a case is JSON"));
+    let cases = all.filter(|case| case["kind"] == kind).map(|case| {
+        let read = Config::from_json(&case["config"].to_string()).expect("a configuration");
+        let id = case["id"].as_str().expect("a case has an id").to_owned();
+        Case { id, config: read.config, expect: case["expect"].clone() }
+    });
+    let cases: Vec<Case> = cases.collect();
+    assert_eq!(cases.len(), count, "the data holds the cases that this test is about");
+    cases
+}
+
+fn answer(case: &Case) -> Estimate {
+    estimate(&case.config).unwrap_or_else(|problems| panic!("{}: {problems:?}", case.id))
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().expect("a whole number")
+}
+
+/// What is alive at the peak, largest first: what to look at when it is not what it should be.
+fn largest(estimate: &Estimate) -> String {
+    let mut rows: Vec<_> = estimate.ledger.iter().filter(|row| row.at_peak > 1 << 20).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.at_peak));
+    let rows = rows.iter().map(|row| format!("    {:>14} {} ({})\n", row.at_peak, row.name(), row.formula()));
+    format!("  {} {}\n{}", estimate.peak.moment, estimate.peak.operator, rows.collect::<String>())
+}
+
+/// Compares one figure of every case: a miss by more than so many millionths prints case, both numbers,
+/// their difference, and our rows.
+fn compare(what: &str, cases: &[Case], millionths: u32, figure: impl Fn(&Case, &Estimate) -> (u64, u64)) {
+    let mut misses = Vec::new();
+    for case in cases {
+        let estimate = answer(case);
+        let (ours, theirs) = figure(case, &estimate);
+        let difference = i128::from(ours) - i128::from(theirs);
+        let allowed = i128::from(theirs) * i128::from(millionths) / 1_000_000;
+        if difference.abs() > allowed {
+            misses.push(format!(
+                "{}: {ours}, measured {theirs} ({difference:+})\n{}",
+                case.id,
+                largest(&estimate)
+            ));
+        }
+    }
+    assert!(misses.is_empty(), "{what}: {} misses\n{}", misses.len(), misses.join("\n"));
+}
+
+fn peak(case: &Case, estimate: &Estimate) -> (u64, u64) {
+    (estimate.peak.bytes, number(&case.expect["peak"]))
+}
+
+/// Parameters, states, and the inputs, between steps.
+fn stored(case: &Case, estimate: &Estimate) -> (u64, u64) {
+    let of = |name: &str| number(&case.expect["static"][name]);
+    let ours = estimate.blocks.get(Block::Parameters) + estimate.blocks.get(Block::Optimizer);
+    (ours, of("params") + of("optimizer"))
+}
+
+#[test]
+fn fsdp2_stores_and_peaks_to_the_byte() {
+    let (experts, dense): (Vec<Case>, Vec<Case>) =
+        cases("fsdp2", 37).into_iter().partition(|case| case.id.contains("a3b"));
+    compare("parameters", &dense, 0, |case, estimate| {
+        (estimate.parameters.on_rank, number(&case.expect["parameters"]))
+    });
+    compare("parameters and states", &dense, 0, |case, estimate| {
+        // Offloaded: nothing is left on the device.
+        let host = case.id.contains("offload").then_some(0);
+        let (ours, theirs) = stored(case, estimate);
+        (ours, host.unwrap_or(theirs))
+    });
+    compare("peak", &dense, 0, peak);
+    // The grouped product of experts has a workspace of 75 KB of its own.
+    assert_eq!(experts.len(), 1);
+    compare("peak", &experts, 10, peak);
+}
+
+#[test]
+fn ddp_stores_and_peaks_to_the_byte() {
+    let cases = cases("ddp", 5);
+    compare("parameters and states", &cases, 0, stored);
+    compare("peak", &cases, 0, peak);
+    // The buckets are there between steps.
+    compare("between steps", &cases, 0, |case, estimate| {
+        let workspaces = 2 * (32 << 20);
+        let after = &case.expect["requested"]["step2_zero_grad"];
+        (estimate.between_steps.without_gradients - workspaces, number(after))
+    });
+}
