@@ -115,6 +115,9 @@ pub const RELEASE: Text = Text::new("What releases it: {release}", "如何省掉
 pub const fn kind(kind: Kind) -> Text {
     match kind {
         Kind::Torch(Backend::Cuda) => Text::new("PyTorch on CUDA", "PyTorch（CUDA）"),
+        Kind::Torch(Backend::CudaAsync) => {
+            Text::new("PyTorch on CUDA (cudaMallocAsync)", "PyTorch（CUDA，cudaMallocAsync）")
+        }
         Kind::Torch(Backend::Hip) => Text::new("PyTorch on AMD (HIP)", "PyTorch（AMD，HIP）"),
         Kind::Torch(Backend::Xpu) => Text::new("PyTorch on Intel (XPU)", "PyTorch（Intel，XPU）"),
         Kind::Torch(Backend::Npu) => Text::new("PyTorch on Ascend (NPU)", "PyTorch（昇腾，NPU）"),
@@ -126,6 +129,8 @@ pub const fn kind(kind: Kind) -> Text {
         }
         Kind::Nccl => Text::new("NCCL, the communication library", "通信库 NCCL"),
         Kind::Bitsandbytes => Text::new("bitsandbytes", "bitsandbytes"),
+        Kind::Mlx => Text::new("MLX on Apple's chips", "Apple 芯片上的 MLX"),
+        Kind::OnChip => Text::new("Triton: a kernel's memory on the chip", "Triton：内核的片上内存"),
         Kind::Xla => Text::new("XLA on a GPU (JAX)", "GPU 上的 XLA（JAX）"),
         Kind::Tpu => Text::new("XLA on a TPU", "TPU 上的 XLA"),
         Kind::TensorFlow => Text::new("TensorFlow", "TensorFlow"),
@@ -182,6 +187,11 @@ pub const NO_NUMBERS_LIBRARY: Text = Text::new(
 pub const NO_NUMBERS_NCCL: Text = Text::new(
     "NCCL asked the driver for its buffers and got none: they lie outside PyTorch's allocator, which has taken the rest of the card. Create communicators early (before the model), use fewer of them, lower NCCL_BUFFSIZE, or leave more room.",
     "NCCL 向驱动申请通信缓冲区而失败：它在 PyTorch 分配器之外，而分配器已占去其余显存。可尽早（在建模型之前）创建通信组、减少通信组、调小 NCCL_BUFFSIZE，或留出更多余量。",
+);
+/// Memory on the chip.
+pub const ON_CHIP: Text = Text::new(
+    "This is not the card's memory: one kernel wants more of the fast memory on the chip (“shared memory”) than this GPU has. Batch and sequence play no part: smaller blocks or fewer num_stages, a head dimension that the kernel knows, or another kernel.",
+    "这不是显存不足：某个内核需要的片上共享内存（shared memory）超过了此 GPU 的上限。与批大小、序列长度无关：请减小分块或 num_stages、使用该内核支持的头维度，或换用其他内核。",
 );
 /// Larger than the card.
 pub const LARGER_THAN_CARD: Text = Text::new(

@@ -25,10 +25,10 @@ impl Rounding {
         match failure.kind {
             Kind::Torch(Backend::Mps) => Self::Multiple(16 << 10),
             Kind::Torch(Backend::Npu) => Self::PaddedSegments,
+            // XLA's buffers start at multiples of 256 bytes; Paddle asks for one such piece more.
+            Kind::Torch(Backend::CudaAsync) | Kind::Xla | Kind::Paddle => Self::Multiple(512),
             Kind::Torch(_) if asked.high() >= MIB && segments(asked) => Self::Segments,
             Kind::Torch(_) => Self::SmallSegments,
-            // XLA's buffers start at multiples of 256 bytes; Paddle asks for one such piece more.
-            Kind::Xla | Kind::Paddle => Self::Multiple(512),
             _ => Self::Multiple(1),
         }
     }

@@ -18,6 +18,8 @@ pub enum Lack {
 pub enum Finding {
     /// It was the host's memory.
     Host(Host),
+    /// It was a kernel's memory on the chip.
+    OnChip,
     /// Nobody says how much was asked, and where may be wrong: the driver reports late.
     NoNumbers(Kind),
     /// One request is larger than the whole card.
@@ -132,6 +134,7 @@ impl Finding {
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Host(_) => "host",
+            Self::OnChip => "on_chip",
             Self::NoNumbers(_) => "no_numbers",
             Self::LargerThanCard { .. } => "larger_than_card",
             Self::Short { .. } => "short",
@@ -168,6 +171,10 @@ pub(super) fn of(message: &Message, beside: Option<Beside>) -> Vec<Finding> {
     let Some(failure) = message.main() else { return all };
     if let Kind::Host(host) = failure.kind {
         all.push(Finding::Host(host));
+        return all;
+    }
+    if failure.kind == Kind::OnChip {
+        all.push(Finding::OnChip);
         return all;
     }
     alone(failure, &mut all);

@@ -67,6 +67,7 @@ fn kind(kind: Kind) -> (&'static str, Option<&'static str>) {
         Kind::Torch(backend) => {
             let backend = match backend {
                 Backend::Cuda => "cuda",
+                Backend::CudaAsync => "cuda_async",
                 Backend::Hip => "hip",
                 Backend::Xpu => "xpu",
                 Backend::Npu => "npu",
@@ -79,6 +80,8 @@ fn kind(kind: Kind) -> (&'static str, Option<&'static str>) {
         Kind::Library => ("library", None),
         Kind::Nccl => ("nccl", None),
         Kind::Bitsandbytes => ("bitsandbytes", None),
+        Kind::Mlx => ("mlx", None),
+        Kind::OnChip => ("triton", None),
         Kind::Xla => ("xla", Some("gpu")),
         Kind::Tpu => ("xla", Some("tpu")),
         Kind::TensorFlow => ("tensorflow", None),

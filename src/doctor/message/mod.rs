@@ -48,6 +48,10 @@ pub enum Kind {
     Nccl,
     /// bitsandbytes' own allocations.
     Bitsandbytes,
+    /// MLX on Apple's chips.
+    Mlx,
+    /// Not the device's memory: what a kernel wants on the chip itself (Triton's “shared memory”).
+    OnChip,
     /// XLA on a GPU, as under JAX.
     Xla,
     /// XLA on a TPU.
@@ -67,6 +71,8 @@ pub enum Kind {
 pub enum Backend {
     /// NVIDIA.
     Cuda,
+    /// NVIDIA, with the driver's own allocator (`backend:cudaMallocAsync`).
+    CudaAsync,
     /// AMD.
     Hip,
     /// Intel.
@@ -163,6 +169,11 @@ impl Failure {
     fn known(&self) -> usize {
         let sizes = [self.asked, self.allocated, self.reserved, self.free, self.capacity, self.in_use];
         sizes.iter().flatten().count()
+    }
+
+    /// It was the device's memory that ran out.
+    pub const fn on_card(&self) -> bool {
+        !matches!(self.kind, Kind::Host(_) | Kind::OnChip)
     }
 
     /// What the allocator holds beyond tensors.
@@ -272,7 +283,7 @@ pub struct Beside<'a> {
 /// Says what a message means: alone, or beside a configuration.
 pub fn diagnose(message: Message, beside: Option<Beside>) -> Diagnosis {
     let candidates = match (message.main(), beside) {
-        (Some(failure), Some(beside)) => candidates::find(failure, beside),
+        (Some(failure), Some(beside)) if failure.on_card() => candidates::find(failure, beside),
         _ => Vec::new(),
     };
     let findings = findings::of(&message, beside);

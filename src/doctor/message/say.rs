@@ -80,6 +80,7 @@ pub fn finding(finding: &Finding, lang: Lang, units: Units) -> String {
         Finding::Host(Host::Refused) => plain(text::HOST_REFUSED),
         Finding::Host(Host::Killed) => plain(text::HOST_KILLED),
         Finding::Host(Host::Shared) => plain(text::HOST_SHARED),
+        Finding::OnChip => plain(text::ON_CHIP),
         Finding::NoNumbers(Kind::Library) => plain(text::NO_NUMBERS_LIBRARY),
         Finding::NoNumbers(Kind::Nccl) => plain(text::NO_NUMBERS_NCCL),
         Finding::NoNumbers(_) => plain(text::NO_NUMBERS),

@@ -36,7 +36,7 @@ pub(super) fn read(text: &str, failures: &[Failure], cards: &[Card]) -> Vec<Sett
             all.push(Setting { key, value });
         }
     };
-    let on_card = |failure: &&Failure| !matches!(failure.kind, Kind::Host(_) | Kind::Tpu);
+    let on_card = |failure: &&Failure| failure.on_card() && failure.kind != Kind::Tpu;
     let capacities = failures.iter().filter(on_card).filter_map(|failure| failure.capacity);
     let listed = cards.iter().map(|card| Amount { bytes: card.capacity, half: 1 << 19 });
     let capacity = capacities.chain(titan(text)).chain(listed).next();

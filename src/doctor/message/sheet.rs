@@ -36,7 +36,7 @@ pub fn sheet(diagnosis: &Diagnosis, beside: bool, lang: Lang, units: Units) -> V
         let sentences = diagnosis.findings.iter().map(|found| finding(found, lang, units)).collect();
         parts.push(Part { sentences, ..headed(text::MEANS, lang) });
     }
-    if let Some(failure) = message.main().filter(|failure| failure.asked.is_some()) {
+    if let Some(failure) = message.main().filter(|failure| failure.asked.is_some() && failure.on_card()) {
         parts.push(which(failure, &diagnosis.candidates, beside, lang, units));
     }
     parts

@@ -192,6 +192,55 @@ pub(super) fn driver(text: &str, position: usize) -> Option<Failure> {
     told.then(|| Failure::new(Kind::Driver))
 }
 
+/// The driver's own allocator: `Allocation on device 0 would exceed allowed memory. (out of memory)`, with a list of
+/// sizes below it (`c10/cuda/CUDAMallocAsyncAllocator.cpp`).
+pub(super) fn asynchronous(text: &str, position: usize) -> Option<Failure> {
+    let list = unwrapped(head(&text[position..], 600));
+    let field = |label: &str| after(&list, label).and_then(|rest| size_after(rest, ":"));
+    let device = before(text, position, 24).rsplit_once("device").and_then(|(_, rest)| scan::number(rest));
+    Some(Failure {
+        device,
+        asked: Some(field("Requested")?),
+        allocated: field("Currently allocated"),
+        free: size_after(&list, "Free (according to CUDA):"),
+        capacity: field("Device limit"),
+        allowed: field("PyTorch limit"),
+        ..Failure::new(Kind::Torch(Backend::CudaAsync))
+    })
+}
+
+/// Gaudi: `[Rank:0] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::268435456 (256)MB`.
+pub(super) fn gaudi(text: &str, position: usize) -> Option<Failure> {
+    let asked = number_after(head(&text[position..], 100), "size::")?;
+    let rank = before(text, position, 40).rsplit_once("[Rank:").and_then(|(_, rest)| scan::number(rest));
+    Some(Failure { rank, asked: Some(Amount::exact(asked)), ..Failure::new(Kind::Torch(Backend::Other)) })
+}
+
+/// Ascend's driver: `Call rtMalloc fail, purpose: page caching, type = 2, size:3221291008, device_id:0`.
+pub(super) fn ascend(text: &str, position: usize) -> Option<Failure> {
+    let line = head(&text[position..], 200);
+    let asked = number_after(line, "size:")?;
+    let device = number_after(line, "device_id:");
+    Some(Failure { device, asked: Some(Amount::exact(asked)), ..Failure::new(Kind::Driver) })
+}
+
+/// MLX: `[metal::malloc] Attempting to allocate 48736917632 bytes which is greater than the maximum allowed buffer size
+/// of 30150672384 bytes.`
+pub(super) fn mlx(text: &str, position: usize) -> Option<Failure> {
+    let line = head(&text[position..], 240);
+    let asked = first_size(line)?;
+    let allowed = size_after(line, "buffer size of");
+    Some(Failure { asked: Some(asked), allowed, ..Failure::new(Kind::Mlx) })
+}
+
+/// Triton: `out of resource: shared memory, Required: 151680, Hardware limit: 101376.`
+pub(super) fn on_chip(text: &str, position: usize) -> Option<Failure> {
+    let line = head(&text[position..], 160);
+    let asked = number_after(line, "Required:").map(Amount::exact)?;
+    let capacity = number_after(line, "Hardware limit:").map(Amount::exact);
+    Some(Failure { asked: Some(asked), capacity, ..Failure::new(Kind::OnChip) })
+}
+
 /// The whole number between a mark and a word: `(2147483648 bytes)`.
 pub(super) fn between(text: &str, open: char, close: &str) -> Option<Amount> {
     let end = text.find(close)?;

@@ -9,7 +9,11 @@ use super::{Buffer, Failure, Host, Kind};
 /// `Allocator (GPU_1_bfc) ran out of memory trying to allocate 27.93GiB (rounded to 29995136256)`.
 pub(super) fn allocator(text: &str, position: usize) -> Option<Failure> {
     let lead = before(text, position, 90);
-    let rest = head(&text[position + "trying to allocate ".len()..], 80);
+    let rest = head(&text[position + "trying to allocate ".len()..], 160);
+    // XLA tries for faster ways first.
+    if rest.contains("not a failure") {
+        return None;
+    }
     let mut failure = Failure::new(Kind::Xla);
     if lead.ends_with("ran out of memory ") {
         failure.device = after(lead, "(GPU_").and_then(number);
@@ -18,6 +22,12 @@ pub(super) fn allocator(text: &str, position: usize) -> Option<Failure> {
     }
     failure.asked = Some(size(rest)?.0);
     Some(failure)
+}
+
+/// `RESOURCE_EXHAUSTED: Out of memory allocating 20029400304 bytes.`
+pub(super) fn plain(text: &str, position: usize) -> Option<Failure> {
+    let asked = first_size(head(&text[position..], 80))?;
+    Some(Failure { asked: Some(asked), ..Failure::new(Kind::Xla) })
 }
 
 /// `failed to allocate 2.00G (2147483648 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY`, and of the host's pinned
