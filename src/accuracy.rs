@@ -4,7 +4,7 @@
 //! like any other configuration, and compared with what was measured; [`distribution`] sums up many.
 
 use crate::config::{Config, DataParallel, Method, Stack};
-use crate::estimate::{Band, Estimate, estimate};
+use crate::estimate::{Band, Estimate, refined};
 use crate::ledger::Block;
 use crate::text::accuracy as text;
 use crate::text::{Lang, Text};
@@ -271,7 +271,7 @@ impl Case {
 
     /// Compares the estimate. `None`: the model is not supported.
     pub fn judge(&self) -> Option<Judged<'_>> {
-        let answer = estimate(&self.config).ok()?;
+        let answer = refined(&self.config).ok()?;
         let (estimated, band) = self.metric.figure(&answer, self.measured);
         Some(Judged { case: self, estimated, band })
     }

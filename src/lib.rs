@@ -17,6 +17,7 @@
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod accuracy;
+mod allocator;
 #[cfg(target_arch = "wasm32")]
 pub mod app;
 pub mod architecture;

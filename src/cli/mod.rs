@@ -6,7 +6,7 @@ mod lines;
 mod oom;
 
 use crate::config::{Config, Problem, ProblemKind, Read, Units};
-use crate::estimate::{Estimate, Verdict, estimate};
+use crate::estimate::{Estimate, Verdict, refined};
 use crate::report;
 use crate::text::{Lang, Text, cli as text};
 use args::{Args, Format};
@@ -142,7 +142,7 @@ fn answer(config: &Config, problems: Vec<Problem>) -> Result<Estimate, (Vec<Prob
     }
     let usable = config.checked();
     problems.extend(usable.problems);
-    match estimate(&usable.config) {
+    match refined(&usable.config) {
         Ok(mut answer) => {
             report::merge_warnings(&mut answer, problems);
             Ok(answer)

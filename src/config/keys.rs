@@ -181,7 +181,7 @@ keys! {
     Packed "packed", Advanced, Kind::Flag, NotYet;
     PaddingMask "padding_mask", Advanced, Kind::Flag, Yes;
     KeepLogits "keep_logits", Advanced, Kind::Flag, Yes;
-    ExpandableSegments "expandable_segments", Advanced, Kind::Flag, NotYet;
+    ExpandableSegments "expandable_segments", Advanced, Kind::Flag, Yes;
 
     Lang "lang", Page, Kind::Choice(&["en", "zh"]), Yes, page.lang;
     Theme "theme", Page, Kind::Choice(Theme::WORDS), Yes, page.theme;

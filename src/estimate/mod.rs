@@ -3,6 +3,7 @@
 mod peak;
 mod rank;
 mod requests;
+mod reserve;
 mod setup;
 mod totals;
 
@@ -15,8 +16,10 @@ use crate::text::architecture as words;
 use crate::timeline::{self, Instant, Live, Moment, Profiles, Timeline};
 use peak::Scene;
 use rank::{Job, Rank};
-pub use requests::requests;
 use setup::Setup;
+
+pub use requests::requests;
+pub use reserve::{refine, refined, replay_one_step};
 
 /// Parameter counts (elements, not bytes).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use super::peak::Scene;
 use super::setup::Setup;
 use super::{BetweenSteps, live};
+use crate::allocator::Lasting;
 use crate::architecture::{Architecture, Weight};
 use crate::ledger::engine::{Buffer, Engine, Script};
 use crate::ledger::rows::Rows;
@@ -84,6 +85,19 @@ impl Rank {
     pub(super) fn always(&self, plan: &Plan) -> Live {
         let added = if plan.gradients == Gradients::Added { self.gradients.as_slice() } else { &[] };
         live(self.parameters.iter().chain(&self.states).chain(&self.inputs).chain(added))
+    }
+
+    /// What it holds, for the allocator.
+    pub(super) fn lasting<'r>(&'r self, workspaces: &'r Entry) -> Lasting<'r> {
+        Lasting {
+            parameters: &self.parameters,
+            gradients: &self.gradients,
+            states: &self.states,
+            inputs: &self.inputs,
+            temporaries: &self.temporaries,
+            workspaces,
+            buffered: self.buffered,
+        }
     }
 
     /// What is there when no step runs, with the libraries' workspaces.

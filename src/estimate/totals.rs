@@ -41,20 +41,28 @@ pub(super) fn reserved(allocated: u64) -> Band {
     }
 }
 
+/// The CUDA context with its kernels, as it mostly is (bytes).
+pub(super) const CONTEXT: u64 = 500_000_000;
+
 /// What lives outside the allocator on one GPU: the CUDA context with its kernels. Published readings on data-centre
 /// cards: 0.3 to 0.6 GB, up to 1.8 GB with many libraries loaded; the band leaves the rare end out.
 pub(super) fn device(reserved: &Band) -> Band {
     Band {
         low: reserved.low.saturating_add(300_000_000),
-        expected: reserved.expected.saturating_add(500_000_000),
+        expected: reserved.expected.saturating_add(CONTEXT),
         high: reserved.high.saturating_add(1_000_000_000),
     }
+}
+
+/// The memory of the chosen card (bytes).
+pub(super) fn capacity(config: &Config) -> u64 {
+    config.gpu_memory.or_else(|| card(config).map(Gpu::usable)).unwrap_or(0)
 }
 
 /// The device band against the capacity.
 pub(super) fn fit(config: &Config, device: &Band) -> Fit {
     let card = card(config);
-    let capacity = config.gpu_memory.or_else(|| card.map(Gpu::usable)).unwrap_or(0);
+    let capacity = capacity(config);
     let verdict = if device.high <= capacity {
         Verdict::Yes
     } else if device.expected <= capacity {
