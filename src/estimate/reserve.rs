@@ -1,12 +1,12 @@
 //! What the caching allocator reserves: found by replaying whole steps, not by a factor.
 
 use super::rank::Job;
-use super::setup::{Setup, flag};
-use super::{Band, Estimate, totals};
+use super::setup::flag;
+use super::{Band, Estimate, Ground, totals};
 use crate::allocator::{self, Card, Order};
 use crate::architecture::Architecture;
 use crate::config::{Config, Problem};
-use crate::ledger::{Layout, Parts, Symbol};
+use crate::ledger::Parts;
 
 /// [`estimate`], and [`refine`]d.
 ///
@@ -51,17 +51,11 @@ pub fn replay_one_step(model: &Architecture, config: &Config) -> Option<u64> {
 }
 
 fn replay(model: &Architecture, config: &Config, room: u64, order: Order) -> Option<u64> {
-    let layout = Layout::of(model, config);
-    let setup = Setup::of(config);
-    let mut symbols = layout.symbols(model, config);
-    if setup.lora.is_some() {
-        symbols.set(Symbol::Lora, config.lora_rank);
-    }
-    let plan = setup.plan(model, config, &layout);
+    let Ground { layout, setup, symbols, plan, engine } = Ground::of(model, config);
     let [stage] = layout.stages.as_slice() else { return None };
     let chunk = stage.chunks.first().filter(|_| model.modelled() && config.gpus <= 1)?;
     let parts = Parts::of(model, &symbols, &plan, &layout);
-    let rank = Job { model, setup: &setup, plan: &plan, symbols: &symbols }.rank(stage);
+    let rank = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine }.rank(stage);
     let workspaces = totals::workspaces(totals::card(config));
     let card = Card { room, expandable: flag(config, "expandable_segments") };
     let lasting = rank.lasting(&workspaces);
