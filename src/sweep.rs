@@ -1,54 +1,78 @@
 //! What if: the estimate over many values of one key, and the largest value that fits.
 
-use crate::config::Config;
-use crate::estimate::{Band, Estimate, Verdict, estimate};
-use crate::text::{Text, chart as text};
+use crate::architecture::Architecture;
+use crate::config::{Config, Key, Kind, Name, Problem, ProblemKind, Section};
+use crate::estimate::{self, Band, Estimate, Verdict, estimate};
+use crate::text::{Text, chart as text, config as words};
 
 /// A key that can be varied.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// The contract's key.
-    pub key: &'static str,
+    /// The key, or the field of `config.json`.
+    pub at: Name,
     /// Its name within a sentence.
     pub name: Text,
     /// The smallest value worth asking for.
     pub least: u64,
-    get: fn(&Config) -> u64,
-    set: fn(&mut Config, u64),
 }
 
 /// The micro-batch.
-pub const BATCH: Variable = Variable {
-    key: "batch",
-    name: text::BATCH,
-    least: 1,
-    get: |config| config.batch,
-    set: |config, value| config.batch = value,
-};
+pub const BATCH: Variable = Variable { at: Name::Key(Key::Batch), name: text::BATCH, least: 1 };
 
 /// Tokens per sequence.
-pub const SEQ: Variable = Variable {
-    key: "seq",
-    name: text::SEQ,
-    least: 512,
-    get: |config| config.seq,
-    set: |config, value| config.seq = value,
-};
+pub const SEQ: Variable = Variable { at: Name::Key(Key::Seq), name: text::SEQ, least: 512 };
+
+/// Rank of the adapters.
+pub const LORA_RANK: Variable = Variable { at: Name::Key(Key::LoraRank), name: text::LORA_RANK, least: 1 };
 
 /// Beyond this a key is said to fit at any value.
 pub const MOST: u64 = 1 << 32;
 
 impl Variable {
+    /// The variable of this name: any key or field of `config.json` that takes whole numbers. `None`: it takes
+    /// something else, or nothing that the detailed estimate reads.
+    pub fn find(name: &str) -> Option<Self> {
+        let at = Name::find(name)?;
+        let known = [BATCH, SEQ, LORA_RANK].into_iter().find(|variable| variable.at == at);
+        let numeric = matches!(at.kind(), Kind::Count { .. } | Kind::Tokens { .. });
+        let name = match at {
+            Name::Key(Key::Params) => return None,
+            Name::Key(key) => words::label(key),
+            Name::Field(field) => words::field(field.name).map_or(Text::same(field.name), |(label, _)| label),
+        };
+        known.or_else(|| numeric.then_some(Self { at, name, least: 1 }))
+    }
+
+    /// The key's name in links.
+    pub const fn key(&self) -> &'static str {
+        self.at.word()
+    }
+
     /// The value in a configuration.
     pub fn of(&self, config: &Config) -> u64 {
-        (self.get)(config)
+        config.number(self.at).unwrap_or(self.least)
     }
 
     /// A configuration with another value.
-    pub fn with(&self, config: &Config, value: u64) -> Config {
+    ///
+    /// # Errors
+    /// When the key does not accept the value, or it excludes another one (the last such problem).
+    pub fn with(&self, config: &Config, value: u64) -> Result<Config, Problem> {
         let mut config = config.clone();
-        (self.set)(&mut config, value);
-        config
+        config.set_number(self.at, value)?;
+        let checked = config.checked();
+        match checked.problems.into_iter().rfind(|problem| matches!(problem.kind, ProblemKind::Conflict { .. })) {
+            Some(problem) => Err(problem),
+            None => Ok(checked.config),
+        }
+    }
+
+    /// Whether it is part of the model, which is then another one for each value.
+    fn shapes_the_model(&self) -> bool {
+        match self.at {
+            Name::Key(key) => key.section() == Section::Model,
+            Name::Field(_) => true,
+        }
     }
 }
 
@@ -83,14 +107,42 @@ impl Point {
     }
 }
 
+/// A configuration whose key is varied; its model is read once where the key is no part of it.
+struct Probe<'v> {
+    variable: &'v Variable,
+    config: Config,
+    model: Option<Architecture>,
+}
+
+impl<'v> Probe<'v> {
+    fn new(config: &Config, variable: &'v Variable) -> Self {
+        // What is wrong whatever the value is no reason to leave one out.
+        let config = config.checked().config;
+        let model = if variable.shapes_the_model() { None } else { Architecture::of(&config).ok() };
+        Self { variable, config, model }
+    }
+
+    fn accepts(&self, value: u64) -> bool {
+        self.variable.with(&self.config, value).is_ok()
+    }
+
+    fn estimate(&self, value: u64) -> Option<Estimate> {
+        let config = self.variable.with(&self.config, value).ok()?;
+        match &self.model {
+            Some(model) => Some(estimate::of(model, &config)),
+            None => estimate(&config).ok(),
+        }
+    }
+
+    fn point(&self, value: u64) -> Option<Point> {
+        self.estimate(value).map(|estimate| Point::new(value, &estimate))
+    }
+}
+
 /// The answers at some values of one key; values that give none are left out.
 pub fn sweep(config: &Config, variable: &Variable, values: impl IntoIterator<Item = u64>) -> Vec<Point> {
-    let mut config = config.clone();
-    let mut point = |value| {
-        (variable.set)(&mut config, value);
-        estimate(&config).ok().map(|estimate| Point::new(value, &estimate))
-    };
-    values.into_iter().filter_map(&mut point).collect()
+    let probe = Probe::new(config, variable);
+    values.into_iter().filter_map(|value| probe.point(value)).collect()
 }
 
 /// A sweep worth drawing: from little to well beyond the card.
@@ -102,10 +154,27 @@ pub struct WhatIf {
     pub current: u64,
     /// By rising value; holds the current value.
     pub points: Vec<Point>,
-    /// The largest value at which even the high end of the device band fits ([`MOST`]: any value).
-    pub largest: Option<u64>,
-    /// The largest value at which the expected total fits.
-    pub largest_tight: Option<u64>,
+    /// What fits.
+    pub bound: Bound,
+}
+
+/// Which values of a key fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Memory grows with the key.
+    Most {
+        /// The largest value at which even the high end of the device band fits ([`MOST`]: any value).
+        sure: Option<u64>,
+        /// The largest value at which the expected total fits.
+        tight: Option<u64>,
+    },
+    /// Memory shrinks as the key grows (more GPUs, more parts).
+    Least {
+        /// The smallest of the points from which on even the high end of the device band fits.
+        sure: Option<u64>,
+        /// The smallest from which on the expected total fits.
+        tight: Option<u64>,
+    },
 }
 
 /// How far beyond the card's memory a sweep goes on, in percent of it.
@@ -115,15 +184,18 @@ const POINTS: usize = 20;
 
 /// Doubles the key's value from the smallest one until the card is well exceeded.
 pub fn what_if(config: &Config, variable: &Variable) -> WhatIf {
-    let current = variable.of(config);
+    let probe = Probe::new(config, variable);
+    let current = variable.of(&probe.config);
     let mut points: Vec<Point> = Vec::with_capacity(POINTS);
     let mut value = variable.least.min(current).max(1);
-    while points.len() < POINTS {
-        let Some(point) = sweep(config, variable, [value]).pop() else { break };
-        points.push(point);
-        let far = u128::from(point.device.expected) * 100 > u128::from(point.capacity) * u128::from(BEYOND);
-        if far && value >= current {
-            break;
+    for _ in 0..POINTS {
+        if let Some(point) = probe.point(value) {
+            points.push(point);
+            let far =
+                u128::from(point.device.expected) * 100 > u128::from(point.capacity) * u128::from(BEYOND);
+            if far && value >= current && rises(&points) {
+                break;
+            }
         }
         // The current value takes its place among the powers of two.
         let next = value.saturating_mul(2);
@@ -133,9 +205,29 @@ pub fn what_if(config: &Config, variable: &Variable) -> WhatIf {
             break;
         }
     }
-    let largest = largest_that_fits(config, variable, Verdict::Yes);
-    let largest_tight = largest_that_fits(config, variable, Verdict::Tight);
-    WhatIf { variable: *variable, current, points, largest, largest_tight }
+    let bound = if rises(&points) {
+        Bound::Most {
+            sure: largest_that_fits(config, variable, Verdict::Yes),
+            tight: largest_that_fits(config, variable, Verdict::Tight),
+        }
+    } else {
+        Bound::Least { sure: first_that_fits(&points, Verdict::Yes), tight: first_that_fits(&points, Verdict::Tight) }
+    };
+    WhatIf { variable: *variable, current, points, bound }
+}
+
+/// Whether the last value needs at least as much as the first.
+fn rises(points: &[Point]) -> bool {
+    match (points.first(), points.last()) {
+        (Some(first), Some(last)) => last.device.expected >= first.device.expected,
+        _ => true,
+    }
+}
+
+/// The smallest value from which on every point fits.
+fn first_that_fits(points: &[Point], worst: Verdict) -> Option<u64> {
+    let fitting = points.iter().rev().take_while(|point| point.verdict.is_at_worst(worst));
+    fitting.last().map(|point| point.value)
 }
 
 /// The smallest doubling of the first value that is larger than `value`.
@@ -148,19 +240,22 @@ fn next_doubling(variable: &Variable, current: u64, value: u64) -> u64 {
 }
 
 /// The largest value of a key at which the verdict is at worst `worst`; `None` when not even the smallest value is,
-/// [`MOST`] when every value is. Memory never falls as the key grows, so that halving finds it.
+/// [`MOST`] when every value that the key accepts is. Memory never falls as the key grows, so that halving finds it.
 pub fn largest_that_fits(config: &Config, variable: &Variable, worst: Verdict) -> Option<u64> {
-    let mut config = config.clone();
+    let probe = Probe::new(config, variable);
+    // Values that are not accepted bound nothing.
     let fits = |value: u64| {
-        (variable.set)(&mut config, value);
-        estimate(&config).is_ok_and(|estimate| match estimate.fits.verdict {
-            Verdict::Yes => true,
-            Verdict::Tight => worst != Verdict::Yes,
-            Verdict::No => worst == Verdict::No,
-        })
+        probe.estimate(value).map_or(!probe.accepts(value), |estimate| estimate.fits.verdict.is_at_worst(worst))
     };
-    last_true(fits)
+    let found = last_true(fits)?;
+    if found == MOST {
+        return Some(MOST);
+    }
+    (found.saturating_sub(HOLES)..=found).rev().find(|value| probe.accepts(*value))
 }
+
+/// How far apart accepted values may lie (whole multiples of a degree of parallelism, of a chunk).
+const HOLES: u64 = 1024;
 
 /// The last value from 1 to [`MOST`] for which `holds` is true, if it is true up to some value and false from there.
 fn last_true(mut holds: impl FnMut(u64) -> bool) -> Option<u64> {

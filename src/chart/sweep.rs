@@ -6,8 +6,8 @@ use super::scene::{Align, Paint, Point as At, Scene, Shape};
 use super::{LABEL, Look, TICK, frame};
 use crate::estimate::Fit;
 use crate::ledger::Block;
-use crate::sweep::{MOST, Point, WhatIf};
-use crate::text::chart as text;
+use crate::sweep::{Bound, MOST, Point, WhatIf};
+use crate::text::{Text, chart as text};
 use crate::units::thousands;
 
 /// Lays out a sweep; values lie on a logarithmic axis, since each doubles the one before. `fit` names the card.
@@ -30,7 +30,8 @@ pub fn sweep(what_if: &WhatIf, fit: &Fit, look: &Look) -> Scene {
     line(&mut scene, look, &what_if.points, &x, &plot.y, most);
     values(&mut scene, look, what_if, &x, &plot, name);
 
-    let largest = what_if.largest.filter(|value| *value < MOST);
+    let (Bound::Most { sure, .. } | Bound::Least { sure, .. }) = what_if.bound;
+    let largest = sure.filter(|value| *value < MOST);
     let flag_x = largest.map(|value| x.at(value).clamp(plot.left, plot.right));
     plot.limit(&mut scene, look, fit, flag_x.or(Some(plot.right)));
     current(&mut scene, look, what_if, &x, &plot, most);
@@ -176,7 +177,7 @@ fn values(scene: &mut Scene, look: &Look, what_if: &WhatIf, x: &Values, plot: &f
             free = at + half + 6.0;
         }
     }
-    let label = format!("{name} ({})", what_if.variable.key);
+    let label = format!("{name} ({})", what_if.variable.key());
     scene.text(&label, (plot.right, plot.bottom + 29.0), Align::Right, TICK, look.palette.muted);
 }
 
@@ -208,14 +209,24 @@ fn between(points: &[Point], value: u64) -> Option<u64> {
 /// What fits, in words.
 fn fits(what_if: &WhatIf, look: &Look) -> String {
     let value = |value: &u64| short(*value);
-    match (what_if.largest, what_if.largest_tight) {
-        (Some(MOST..), _) => text::ALWAYS_FITS.get(look.lang).to_owned(),
-        (Some(largest), Some(tight)) if tight > largest => {
+    let first = what_if.points.first().map_or(1, |point| point.value);
+    let one = |text: Text, number: u64| text.fill(look.lang, &[("value", &value(&number))]);
+    match what_if.bound {
+        Bound::Most { sure: Some(MOST..), .. } => text::ALWAYS_FITS.get(look.lang).to_owned(),
+        Bound::Most { sure: Some(largest), tight: Some(tight) } if tight > largest => {
             text::LARGEST_TIGHT.fill(look.lang, &[("value", &value(&largest)), ("tight", &value(&tight))])
         }
-        (Some(largest), _) => text::LARGEST.fill(look.lang, &[("value", &value(&largest))]),
-        (None, Some(tight)) => text::ONLY_TIGHT.fill(look.lang, &[("tight", &value(&tight))]),
-        (None, None) => text::NONE_FITS.fill(look.lang, &[("value", &1)]),
+        Bound::Most { sure: Some(largest), .. } => one(text::LARGEST, largest),
+        Bound::Most { sure: None, tight: Some(tight) } => {
+            text::ONLY_TIGHT.fill(look.lang, &[("tight", &value(&tight))])
+        }
+        Bound::Most { sure: None, tight: None } => one(text::NONE_FITS, 1),
+        Bound::Least { sure: Some(least), .. } if least == first => text::ALWAYS_FITS.get(look.lang).to_owned(),
+        Bound::Least { sure: Some(least), .. } => one(text::FITS_FROM, least),
+        Bound::Least { sure: None, tight: Some(least) } => one(text::TIGHT_FROM, least),
+        Bound::Least { sure: None, tight: None } => {
+            one(text::NONE_FITS, what_if.points.last().map_or(first, |point| point.value))
+        }
     }
 }
 

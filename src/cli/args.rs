@@ -1,6 +1,7 @@
 //! The program's arguments, with their help in both languages.
 
 use crate::config::{Key, Units};
+use crate::sweep::{BATCH, LORA_RANK, SEQ, Variable};
 use crate::text::{Lang, Text, cli as text, config as words};
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
@@ -22,8 +23,14 @@ pub(super) struct Args {
     pub(super) oom: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
-    #[arg(long, value_enum, default_value_t = Figure::Bar)]
+    #[arg(long, value_name = "FIGURE", value_parser = figure, default_value = "bar")]
     pub(super) figure: Figure,
+    #[arg(long, conflicts_with_all = ["json_lines", "figure"])]
+    pub(super) suggest: bool,
+    #[arg(long, value_name = "KEY", value_parser = largest, conflicts_with_all = ["json_lines", "figure", "suggest"])]
+    pub(super) max: Option<Variable>,
+    #[arg(long, value_name = "LINK", conflicts_with_all = ["json_lines", "figure", "suggest", "max"])]
+    pub(super) compare: Option<String>,
     #[arg(long, value_parser = lang)]
     pub(super) lang: Option<Lang>,
     #[arg(long, value_parser = units)]
@@ -47,14 +54,12 @@ pub(super) enum Format {
 }
 
 /// `--figure`.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Figure {
     Bar,
     Timeline,
-    /// Memory over the micro-batch.
-    Batch,
-    /// Memory over the sequence.
-    Seq,
+    /// Memory over a key.
+    Over(Variable),
 }
 
 impl Format {
@@ -85,6 +90,9 @@ fn command(in_lang: Lang) -> clap::Command {
         ("oom", text::HELP_OOM),
         ("format", text::HELP_FORMAT),
         ("figure", text::HELP_FIGURE),
+        ("suggest", text::HELP_SUGGEST),
+        ("max", text::HELP_MAX),
+        ("compare", text::HELP_COMPARE),
         ("lang", text::HELP_LANG),
         ("units", text::HELP_UNITS),
         ("must_fit", text::HELP_MUST_FIT),
@@ -152,6 +160,19 @@ fn lang(word: &str) -> Result<Lang, &'static str> {
         "zh" => Ok(Lang::Zh),
         _ => Err("en, zh"),
     }
+}
+
+fn figure(word: &str) -> Result<Figure, &'static str> {
+    match word {
+        "bar" => Ok(Figure::Bar),
+        "timeline" => Ok(Figure::Timeline),
+        key => Variable::find(key).map(Figure::Over).ok_or("bar, timeline, batch, seq, … (any key that takes a whole number)"),
+    }
+}
+
+fn largest(word: &str) -> Result<Variable, &'static str> {
+    let found = [BATCH, SEQ, LORA_RANK].into_iter().find(|variable| variable.key() == word);
+    found.ok_or("batch, seq, lora_rank")
 }
 
 fn units(word: &str) -> Result<Units, &'static str> {

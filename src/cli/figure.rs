@@ -4,7 +4,7 @@ use super::args::Figure;
 use crate::chart::{self, DARK, LIGHT, Look};
 use crate::config::{Config, Theme, Units};
 use crate::estimate::Estimate;
-use crate::sweep::{BATCH, SEQ, what_if};
+use crate::sweep::what_if;
 use crate::text::Lang;
 
 /// Width of a figure in CSS pixels: a column of text.
@@ -19,8 +19,7 @@ pub(super) fn svg(figure: Figure, config: &Config, answer: &Estimate, lang: Lang
     let scene = match figure {
         Figure::Bar => chart::bar(answer, &Look { height: chart::bar_height(WIDTH), ..look }),
         Figure::Timeline => chart::timeline(answer, &look),
-        Figure::Batch => chart::sweep(&what_if(config, &BATCH), &answer.fits, &look),
-        Figure::Seq => chart::sweep(&what_if(config, &SEQ), &answer.fits, &look),
+        Figure::Over(key) => chart::sweep(&what_if(config, &key), &answer.fits, &look),
     };
     scene.svg()
 }

@@ -1,5 +1,6 @@
 //! The native command line: one configuration in, one report out; or one per line.
 
+mod advice;
 mod args;
 mod figure;
 mod lines;
@@ -65,7 +66,7 @@ fn one(args: &Args) -> io::Result<u8> {
     let printed = print(args, &config, &answer, lang, units);
     write(&printed)?;
     let fits = answer.fits.verdict != Verdict::No;
-    Ok(if args.must_fit && !fits { DOES_NOT_FIT } else { 0 })
+    Ok(if none_fits || (args.must_fit && !fits) { DOES_NOT_FIT } else { 0 })
 }
 
 /// The answer, its warnings said; or `None`, and it is said why.

@@ -31,7 +31,8 @@ impl Name {
         }
     }
 
-    const fn word(self) -> &'static str {
+    /// Its name in links.
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Key(key) => key.word(),
             Self::Field(field) => field.name,
@@ -78,6 +79,36 @@ impl Config {
             }
             None => String::new(),
         }
+    }
+
+    /// The number behind a key or field that takes whole numbers: what was given, else what is used instead.
+    pub fn number(&self, name: Name) -> Option<u64> {
+        let given = match name {
+            Name::Key(key) => self.value(key).as_u64(),
+            Name::Field(field) => self.architecture.get(field.name).and_then(Value::as_u64),
+        };
+        let preset = || match name {
+            Name::Key(_) => None,
+            Name::Field(field) => self.base()?.config.get(field.name)?.as_u64(),
+        };
+        given.or_else(preset)
+    }
+
+    /// Sets a key or field that takes whole numbers.
+    ///
+    /// # Errors
+    /// As for [`Config::set`].
+    pub fn set_number(&mut self, name: Name, number: u64) -> Result<(), Problem> {
+        self.assign(name, &number.into())
+    }
+
+    /// The keys whose values differ in `other`, with their values there (empty: the default).
+    pub fn changes(&self, other: &Self) -> Vec<(Key, String)> {
+        let differs = |key: &Key| match key {
+            Key::Architecture => self.architecture != other.architecture,
+            key => self.value(*key) != other.value(*key),
+        };
+        Key::ALL.iter().copied().filter(differs).map(|key| (key, other.get(key.word()))).collect()
     }
 
     /// Sets a key from what was typed. Empty text takes the key back to its default.

@@ -25,6 +25,11 @@ impl Config {
         Read { config: check.config, problems: check.problems }
     }
 
+    /// Number of the model's layers, where it is given by one field.
+    pub fn layers(&self) -> Option<u64> {
+        self.size(LAYERS)
+    }
+
     /// A size of the model: the given field, else the preset's, by the first of its names that is there.
     fn size(&self, names: &[&str]) -> Option<u64> {
         let given = names.iter().find_map(|name| self.architecture.get(*name));

@@ -1,3 +1,25 @@
-//! What to make of an answer, and of a run that failed.
+//! What to change: which changes save how much at which price, the cheapest set that fits, the fewest GPUs, two
+//! configurations side by side; and what a run that failed was about.
+//!
+//! Nothing here knows what a change saves. [`changes`] says what can be changed, [`Case`] asks the estimator, and every
+//! figure is the difference of two of its answers. Long examinations ([`Examination`], [`Search`], [`Fleet`]) go on
+//! for as many estimates as they are given, so that whoever asks stays free to do something else, or to stop.
 
+mod case;
+mod compare;
+mod examination;
+mod fleet;
 pub mod message;
+mod reason;
+mod remedy;
+mod search;
+mod table;
+
+pub use case::{Case, Outcome};
+pub use compare::{Row, compare};
+pub use examination::{Examination, Prescription, Useless};
+pub use fleet::{Fleet, Need};
+pub use reason::Reason;
+pub use remedy::{Change, Price, Remedy, Slowdown, changes};
+pub use search::{MOST_CHANGES, Search};
+pub use table::REMEDIES;

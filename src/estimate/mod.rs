@@ -84,6 +84,13 @@ pub enum Verdict {
     No,
 }
 
+impl Verdict {
+    /// Whether it is this good or better.
+    pub fn is_at_worst(self, worst: Self) -> bool {
+        self as u8 <= worst as u8
+    }
+}
+
 /// The chosen GPU against the device band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fit {

@@ -238,7 +238,7 @@ impl From<Band> for Range {
 }
 
 /// The contract's word.
-const fn verdict(verdict: Verdict) -> &'static str {
+pub(crate) const fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Yes => "yes",
         Verdict::Tight => "tight",

@@ -60,6 +60,10 @@ pub const LARGEST_TIGHT: Text =
 pub const ONLY_TIGHT: Text = Text::new("tight at most: {tight}", "最多勉强放下：{tight}");
 /// Nothing fits.
 pub const NONE_FITS: Text = Text::new("does not fit even at {value}", "即使取 {value} 也放不下");
+/// The smallest value that fits for sure, where memory shrinks as the value grows.
+pub const FITS_FROM: Text = Text::new("fits from {value} on", "从 {value} 起放得下");
+/// Only a tight fit.
+pub const TIGHT_FROM: Text = Text::new("tight from {value} on", "从 {value} 起勉强放下");
 /// It always fits.
 pub const ALWAYS_FITS: Text = Text::new("fits at any value", "任意取值都放得下");
 /// The value in use.
@@ -68,6 +72,8 @@ pub const NOW: Text = Text::new("now {value}: {size}", "当前 {value}：{size}"
 pub const BATCH: Text = Text::new("micro-batch", "微批大小");
 /// What varies.
 pub const SEQ: Text = Text::new("sequence length", "序列长度");
+/// What varies.
+pub const LORA_RANK: Text = Text::new("LoRA rank", "LoRA 秩");
 /// The figure in words.
 pub const SWEEP_LABEL: Text = Text::new(
     "Line of one GPU's expected memory over the {key}: {points}. {card}; {fits}.",

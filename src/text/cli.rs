@@ -22,13 +22,13 @@ Exit status:
   0  an estimate or a diagnosis was printed (warnings included)
   1  --json-lines: a line could not be read or estimated; or writing failed
   2  the configuration could not be read or estimated; --oom: nothing in the text was recognised
-  3  --must-fit: it does not fit",
+  3  --must-fit, --max: it does not fit",
     "\
 退出码：
   0  已给出估算或诊断（可能带警告）
   1  --json-lines 中有某行无法读取或估算；或写出失败
   2  配置无法读取或无法估算；--oom 的文字中没有可识别的内容
-  3  使用 --must-fit 而放不下",
+  3  使用 --must-fit 或 --max 而放不下",
 );
 /// Help of the positional arguments.
 pub const HELP_CONFIG: Text = Text::new(
@@ -63,8 +63,30 @@ pub const ONE_INPUT: Text =
 pub const HELP_FORMAT: Text = Text::new("What to print", "输出格式");
 /// Help of `--figure`.
 pub const HELP_FIGURE: Text = Text::new(
-    "Which figure --format svg draws: the blocks, one training step, memory over batch or over sequence",
-    "--format svg 画哪张图：各块、一个训练步、显存随 batch 或随序列长度的变化",
+    "Which figure --format svg draws: bar (the blocks), timeline (one training step), or memory over any key that \
+     takes a whole number: batch, seq, gpus, … [default: bar]",
+    "--format svg 画哪张图：bar（各块）、timeline（一个训练步），或显存随任一整数键的变化：batch、seq、gpus 等 [默认：bar]",
+);
+/// Help of `--suggest`.
+pub const HELP_SUGGEST: Text = Text::new(
+    "Say what to change instead: what each change saves at which price, the cheapest set that fits, what saves \
+     nothing here and why, the fewest GPUs (table or json)",
+    "改为给出建议：各项改动省多少、代价如何，代价最小的可行方案，哪些无效及原因，所需最少显卡（table 或 json）",
+);
+/// Help of `--max`.
+pub const HELP_MAX: Text = Text::new(
+    "Say the largest value that fits instead: batch, seq or lora_rank (table or json); status 3 where none does",
+    "改为给出放得下的最大值：batch、seq 或 lora_rank（table 或 json）；都放不下时退出码为 3",
+);
+/// Help of `--compare`.
+pub const HELP_COMPARE: Text = Text::new(
+    "Compare with a second configuration, tensor by tensor (table or json)",
+    "与另一配置逐个张量比较（table 或 json）",
+);
+/// A format that this answer does not have.
+pub const NO_SUCH_FORMAT: Text = Text::new(
+    "--format: --suggest, --max and --compare print table or json",
+    "--format：--suggest、--max、--compare 只支持 table 或 json",
 );
 /// Help of `--lang`.
 pub const HELP_LANG: Text = Text::new(

@@ -8,6 +8,7 @@ pub mod architecture;
 pub mod chart;
 pub mod cli;
 pub mod config;
+pub mod doctor;
 pub mod estimate;
 pub mod layout;
 pub mod ledger;

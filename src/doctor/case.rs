@@ -1,0 +1,80 @@
+//! One configuration under examination: its model read once, and what other configurations of it answer.
+
+use crate::architecture::Architecture;
+use crate::config::{Config, Problem};
+use crate::estimate::{self, Band, Estimate, Fit, Verdict};
+
+/// A configuration with its model and its answer.
+#[derive(Debug)]
+pub struct Case {
+    model: Architecture,
+    config: Config,
+    estimate: Estimate,
+    /// What is wrong with it or not taken into account, whatever is changed.
+    known: Vec<Problem>,
+}
+
+/// What matters of another configuration's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Live tensors at the peak (bytes).
+    pub peak: u64,
+    /// Everything on the device (bytes).
+    pub device: Band,
+    /// Against the card.
+    pub fits: Fit,
+}
+
+impl Outcome {
+    /// What an estimate says.
+    pub fn of(estimate: &Estimate) -> Self {
+        Self { peak: estimate.peak.bytes, device: estimate.device, fits: estimate.fits.clone() }
+    }
+
+    /// Whether it fits at worst like this.
+    pub fn is_at_worst(&self, worst: Verdict) -> bool {
+        self.fits.verdict.is_at_worst(worst)
+    }
+}
+
+impl Case {
+    /// Reads a configuration; values that exclude each other are replaced as everywhere.
+    ///
+    /// # Errors
+    /// As for [`estimate::estimate`].
+    pub fn of(asked: &Config) -> Result<Self, Vec<Problem>> {
+        let read = asked.checked();
+        let model = Architecture::of(&read.config)?;
+        let estimate = estimate::of(&model, &read.config);
+        let mut known = read.problems;
+        known.extend(estimate.warnings.iter().cloned());
+        Ok(Self { model, config: read.config, estimate, known })
+    }
+
+    /// The configuration that is estimated.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Its answer.
+    pub const fn estimate(&self) -> &Estimate {
+        &self.estimate
+    }
+
+    /// The answer to another configuration of the same model. `None`: it excludes itself, or something that this one
+    /// does not ask for is not taken into account, so that its figure would promise what is not known.
+    pub fn answer(&self, other: &Config) -> Option<Estimate> {
+        let read = other.checked();
+        if read.problems.iter().any(|problem| !self.known.contains(problem)) {
+            return None;
+        }
+        let estimate = estimate::of(&self.model, &read.config);
+        let taken = estimate.warnings.iter().all(|problem| self.known.contains(problem));
+        taken.then_some(estimate)
+    }
+
+    /// What matters of [`Case::answer`].
+    pub fn outcome(&self, other: &Config) -> Option<Outcome> {
+        self.answer(other).map(|estimate| Outcome::of(&estimate))
+    }
+}

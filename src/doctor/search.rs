@@ -1,0 +1,130 @@
+//! The cheapest set of changes that fits.
+//!
+//! Sets are asked in the order of their price: by the dearest change first, then the next dearest, and so on, so that
+//! of two sets the one is cheaper whose dearest change is, and one with a change left out always is. Of equally cheap
+//! ones the one is best that leaves the most spare.
+
+use super::{Case, Change, Prescription, changes};
+use crate::estimate::Verdict;
+
+/// Changes in one set at most.
+pub const MOST_CHANGES: usize = 4;
+
+/// The sets that are asked, and what was found.
+#[derive(Debug)]
+pub struct Search {
+    choices: Vec<Change>,
+    sets: Vec<Set>,
+    next: usize,
+    sure: Option<(u32, Prescription)>,
+    tight: Option<(u32, Prescription)>,
+}
+
+/// Which choices, by index; as many as `len`.
+#[derive(Clone, Copy, Debug)]
+struct Set {
+    /// Prices from the dearest to the cheapest, a byte each.
+    price: u32,
+    members: [u8; MOST_CHANGES],
+    len: u8,
+}
+
+impl Search {
+    /// All sets of up to [`MOST_CHANGES`] changes that people reach for; nothing is asked yet, and nothing will be
+    /// where the configuration fits as it is.
+    pub fn new(case: &Case) -> Self {
+        let mut choices = changes(case.config());
+        choices.retain(|change| change.remedy.common);
+        choices.retain(|change| case.outcome(&Change::all(case.config(), &[*change])).is_some());
+        choices.truncate(usize::from(u8::MAX));
+        let mut sets = Vec::new();
+        if case.estimate().fits.verdict != Verdict::Yes {
+            extend(&choices, &mut Vec::new(), 0, &mut sets);
+            sets.sort_by_key(|set| set.price);
+        }
+        Self { choices, sets, next: 0, sure: None, tight: None }
+    }
+
+    /// How many sets there are.
+    pub fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// Goes on for at most so many estimates; whether the search is over.
+    pub fn advance(&mut self, case: &Case, estimates: usize) -> bool {
+        for _ in 0..estimates {
+            let Some(set) = self.sets.get(self.next).copied().filter(|set| !self.is_beaten(set.price)) else {
+                self.next = self.sets.len();
+                return true;
+            };
+            self.next += 1;
+            let changes = self.changes(&set);
+            let Some(outcome) = case.outcome(&Change::all(case.config(), &changes)) else { continue };
+            for (worst, best) in [(Verdict::Yes, &mut self.sure), (Verdict::Tight, &mut self.tight)] {
+                let better = match best {
+                    Some((price, kept)) => *price == set.price && outcome.fits.spare > kept.outcome.fits.spare,
+                    None => true,
+                };
+                if better && outcome.is_at_worst(worst) {
+                    *best = Prescription::of(case, &changes).map(|found| (set.price, found));
+                }
+            }
+        }
+        self.next == self.sets.len()
+    }
+
+    /// The cheapest set with which even the high end of the device band fits, as far as was asked.
+    pub fn sure(&self) -> Option<&Prescription> {
+        self.sure.as_ref().map(|(_, found)| found)
+    }
+
+    /// The cheapest set with which the expected total fits.
+    pub fn tight(&self) -> Option<&Prescription> {
+        self.tight.as_ref().map(|(_, found)| found)
+    }
+
+    /// Whether a cheaper set is known already.
+    fn is_beaten(&self, price: u32) -> bool {
+        self.sure.as_ref().is_some_and(|(found, _)| *found < price)
+    }
+
+    fn changes(&self, set: &Set) -> Vec<Change> {
+        let members = set.members.iter().take(usize::from(set.len));
+        members.filter_map(|index| self.choices.get(usize::from(*index)).copied()).collect()
+    }
+}
+
+/// Adds every set that begins with `chosen` and goes on with choices from `from`.
+fn extend(choices: &[Change], chosen: &mut Vec<u8>, from: usize, sets: &mut Vec<Set>) {
+    for (index, choice) in choices.iter().enumerate().skip(from) {
+        let excluded = chosen.iter().any(|other| choices[usize::from(*other)].excludes(choice));
+        let Ok(member) = u8::try_from(index) else { return };
+        if excluded {
+            continue;
+        }
+        chosen.push(member);
+        sets.push(Set::of(choices, chosen));
+        if chosen.len() < MOST_CHANGES {
+            extend(choices, chosen, index + 1, sets);
+        }
+        chosen.pop();
+    }
+}
+
+impl Set {
+    fn of(choices: &[Change], chosen: &[u8]) -> Self {
+        let mut prices: Vec<u8> =
+            chosen.iter().map(|index| choices[usize::from(*index)].remedy.price as u8).collect();
+        prices.sort_unstable_by(|a, b| b.cmp(a));
+        prices.resize(MOST_CHANGES, 0);
+        let price = prices.iter().fold(0, |sum, price| sum << 8 | u32::from(*price));
+        let mut members = [0; MOST_CHANGES];
+        members.iter_mut().zip(chosen).for_each(|(member, index)| *member = *index);
+        Self { price, members, len: chosen.len() as u8 }
+    }
+}
