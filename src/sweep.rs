@@ -61,7 +61,11 @@ impl Variable {
         let mut config = config.clone();
         config.set_number(self.at, value)?;
         let checked = config.checked();
-        match checked.problems.into_iter().rfind(|problem| matches!(problem.kind, ProblemKind::Conflict { .. })) {
+        match checked
+            .problems
+            .into_iter()
+            .rfind(|problem| matches!(problem.kind, ProblemKind::Conflict { .. }))
+        {
             Some(problem) => Err(problem),
             None => Ok(checked.config),
         }
@@ -211,7 +215,10 @@ pub fn what_if(config: &Config, variable: &Variable) -> WhatIf {
             tight: largest_that_fits(config, variable, Verdict::Tight),
         }
     } else {
-        Bound::Least { sure: first_that_fits(&points, Verdict::Yes), tight: first_that_fits(&points, Verdict::Tight) }
+        Bound::Least {
+            sure: first_that_fits(&points, Verdict::Yes),
+            tight: first_that_fits(&points, Verdict::Tight),
+        }
     };
     WhatIf { variable: *variable, current, points, bound }
 }
@@ -245,7 +252,9 @@ pub fn largest_that_fits(config: &Config, variable: &Variable, worst: Verdict) -
     let probe = Probe::new(config, variable);
     // Values that are not accepted bound nothing.
     let fits = |value: u64| {
-        probe.estimate(value).map_or(!probe.accepts(value), |estimate| estimate.fits.verdict.is_at_worst(worst))
+        probe
+            .estimate(value)
+            .map_or(!probe.accepts(value), |estimate| estimate.fits.verdict.is_at_worst(worst))
     };
     let found = last_true(fits)?;
     if found == MOST {

@@ -392,3 +392,88 @@ fn what_is_no_message_ends_with_status_2() {
     assert_eq!(status(&run(&["--oom", MESSAGE, "--format=csv"])), 2);
     assert_eq!(status(&run(&["--oom", MESSAGE, "--json", "/no/such/file"])), 2);
 }
+
+#[test]
+fn suggestions_are_differences_of_reports() {
+    let link = "model=llama-3.2-1b&batch=4&gpu=rtx-4090";
+    let output = run(&[link, "--suggest", "--format=json"]);
+    assert_eq!((status(&output), err(&output)), (0, ""));
+    let advice: Value = serde_json::from_str(out(&output)).unwrap();
+    let before = report(&[link]);
+    assert_eq!(advice["fits"], before["fits"]);
+    assert_eq!(before["fits"]["verdict"], "no");
+    let changes = advice["changes"].as_array().unwrap();
+    assert!(changes.len() > 5);
+    for change in
+        changes.iter().chain(advice["pairs"].as_array().unwrap()).chain([&advice["cheapest"]["yes"]])
+    {
+        let settings = change["settings"].as_object().unwrap().iter();
+        let settings: Vec<String> =
+            settings.map(|(key, value)| format!("{key}={}", value.as_str().unwrap())).collect();
+        let after = report(&[link, &settings.join("&")]);
+        let saved = before["peak"]["bytes"].as_i64().unwrap() - after["peak"]["bytes"].as_i64().unwrap();
+        assert_eq!(change["saved"], saved, "{settings:?}");
+        assert_eq!(change["fits"], after["fits"], "{settings:?}");
+    }
+    assert_eq!(advice["cheapest"]["yes"]["fits"]["verdict"], "yes");
+}
+
+#[test]
+fn suggestions_for_people() {
+    let link = "model=llama-3.2-1b&batch=4&gpu=rtx-4090";
+    snapshot("cli-suggest.txt", out(&run(&[link, "--suggest"])));
+    snapshot("cli-suggest-zh.txt", out(&run(&[link, "--suggest", "--lang=zh"])));
+    let output = run(&[link, "--suggest", "--format=csv"]);
+    assert_eq!((status(&output), out(&output)), (2, ""));
+    assert!(err(&output).contains("--format"), "{}", err(&output));
+}
+
+#[test]
+fn the_largest_value_fits_and_one_more_does_not() {
+    let link = "model=llama-3.2-1b&gpu=rtx-4090&precision=bf16";
+    for key in ["batch", "seq"] {
+        let output = run(&[link, "--max", key, "--format=json"]);
+        assert_eq!((status(&output), err(&output)), (0, ""));
+        let largest: Value = serde_json::from_str(out(&output)).unwrap();
+        assert_eq!(largest["key"], key);
+        for (word, accepted) in [("yes", &["yes"][..]), ("tight", &["yes", "tight"])] {
+            let value = largest[word].as_u64().unwrap();
+            let verdict = |value: u64| {
+                report(&[link, &format!("{key}={value}")])["fits"]["verdict"].as_str().unwrap().to_owned()
+            };
+            assert!(accepted.contains(&verdict(value).as_str()), "{key}={value}");
+            assert!(!accepted.contains(&verdict(value + 1).as_str()), "{key}={value}");
+        }
+    }
+    let none = run(&["model=llama-3.1-70b", "--max=batch"]);
+    assert_eq!((status(&none), out(&none)), (3, "largest micro-batch that fits: none\n"));
+    assert_eq!(status(&run(&["--max=precision"])), 2);
+}
+
+#[test]
+fn two_configurations_are_compared_tensor_by_tensor() {
+    let (first, second) = ("model=llama-3.2-1b", "model=llama-3.2-1b&recompute=full&batch=2");
+    let output = run(&[first, "--compare", second, "--format=json"]);
+    assert_eq!((status(&output), err(&output)), (0, ""));
+    let compared: Value = serde_json::from_str(out(&output)).unwrap();
+    let (before, after) = (report(&[first]), report(&[second]));
+    assert_eq!(compared["before"]["peak"], before["peak"]["bytes"]);
+    assert_eq!(compared["after"]["peak"], after["peak"]["bytes"]);
+    let rows = compared["rows"].as_array().unwrap().iter();
+    let sum: i64 = rows.map(|row| row["difference"].as_i64().unwrap()).sum();
+    assert_eq!(compared["difference"], sum);
+    assert_eq!(compared["keys"]["recompute"], json!({"before": "none", "after": "full"}));
+    snapshot("cli-compare.txt", out(&run(&[first, "--compare", second])));
+    let output = run(&["--compare", "model_type=unheard-of"]);
+    assert_eq!((status(&output), out(&output)), (2, ""));
+}
+
+#[test]
+fn any_numeric_key_can_be_drawn() {
+    for key in ["batch", "lora_rank", "num_hidden_layers", "gpus"] {
+        let output = run(&["--figure", key]);
+        assert_eq!(status(&output), 0, "{}", err(&output));
+        assert!(out(&output).starts_with("<svg") && out(&output).contains(key), "{key}");
+    }
+    assert_eq!(status(&run(&["--figure", "precision"])), 2);
+}

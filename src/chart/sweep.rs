@@ -221,7 +221,9 @@ fn fits(what_if: &WhatIf, look: &Look) -> String {
             text::ONLY_TIGHT.fill(look.lang, &[("tight", &value(&tight))])
         }
         Bound::Most { sure: None, tight: None } => one(text::NONE_FITS, 1),
-        Bound::Least { sure: Some(least), .. } if least == first => text::ALWAYS_FITS.get(look.lang).to_owned(),
+        Bound::Least { sure: Some(least), .. } if least == first => {
+            text::ALWAYS_FITS.get(look.lang).to_owned()
+        }
         Bound::Least { sure: Some(least), .. } => one(text::FITS_FROM, least),
         Bound::Least { sure: None, tight: Some(least) } => one(text::TIGHT_FROM, least),
         Bound::Least { sure: None, tight: None } => {

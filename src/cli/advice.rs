@@ -1,7 +1,7 @@
 //! `--suggest`, `--max`, `--compare`: what the doctor says in place of the report.
 
 use super::args::{Args, Format};
-use crate::config::{Config, Units};
+use crate::config::{Config, Problem, Units};
 use crate::doctor::{Case, Comparison, Consultation, Largest};
 use crate::text::{Lang, cli as text};
 
@@ -12,36 +12,47 @@ pub(super) struct Advice {
     pub(super) none_fits: bool,
 }
 
-/// The answer to what was asked of the doctor; `None`: nothing was.
-///
-/// # Errors
-/// A sentence that says why there is no answer.
-pub(super) fn print(args: &Args, config: &Config, lang: Lang, units: Units) -> Result<Option<Advice>, String> {
-    if !args.suggest && args.max.is_none() && args.compare.is_none() {
-        return Ok(None);
-    }
-    let json = match args.format {
-        Format::Table => false,
-        Format::Json => true,
-        _ => return Err(text::NO_SUCH_FORMAT.get(lang).to_owned()),
+/// The answer to what was asked of the doctor, or a sentence that says why there is none; `None`: nothing was asked.
+pub(super) fn print(
+    args: &Args,
+    config: &Config,
+    lang: Lang,
+    units: Units,
+) -> Option<Result<Advice, String>> {
+    let format = match args.format {
+        Format::Table => Ok(false),
+        Format::Json => Ok(true),
+        _ => Err(text::NO_SUCH_FORMAT.get(lang).to_owned()),
     };
-    let mut none_fits = false;
-    let printed = if let Some(variable) = &args.max {
-        let largest = Largest::of(config, variable);
-        none_fits = largest.tight.is_none();
-        if json { largest.json() } else { largest.table(lang) }
+    let printed = if args.suggest {
+        format.and_then(|json| suggest(config, json, lang, units))
     } else if let Some(link) = &args.compare {
-        let comparison = Comparison::of(config, &Config::from_link(link).config).map_err(|problems| {
-            let messages: Vec<String> = problems.iter().map(|problem| problem.message(lang)).collect();
-            messages.join("; ")
-        })?;
-        if json { comparison.json() } else { comparison.table(lang, units) }
+        format.and_then(|json| compare(config, link, json, lang, units))
     } else {
-        let case = Case::of(config).map_err(|problems| {
-            problems.iter().map(|problem| problem.message(lang)).collect::<Vec<_>>().join("; ")
-        })?;
-        let consultation = Consultation::complete(case);
-        if json { consultation.json(lang) } else { consultation.table(lang, units) }
+        let largest = Largest::of(config, args.max.as_ref()?);
+        return Some(format.map(|json| Advice {
+            printed: if json { largest.json() } else { largest.table(lang) },
+            none_fits: largest.tight.is_none(),
+        }));
     };
-    Ok(Some(Advice { printed, none_fits }))
+    Some(printed.map(|printed| Advice { printed, none_fits: false }))
+}
+
+fn suggest(config: &Config, json: bool, lang: Lang, units: Units) -> Result<String, String> {
+    let case = Case::of(config).map_err(|problems| sentence(&problems, lang))?;
+    let consultation = Consultation::complete(case);
+    Ok(if json { consultation.json(lang) } else { consultation.table(lang, units) })
+}
+
+fn compare(before: &Config, link: &str, json: bool, lang: Lang, units: Units) -> Result<String, String> {
+    let after = Config::from_link(link);
+    for problem in &after.problems {
+        super::say(text::WARNING, &problem.message(lang), lang);
+    }
+    let comparison = Comparison::of(before, &after.config).map_err(|problems| sentence(&problems, lang))?;
+    Ok(if json { comparison.json() } else { comparison.table(lang, units) })
+}
+
+fn sentence(problems: &[Problem], lang: Lang) -> String {
+    problems.iter().map(|problem| problem.message(lang)).collect::<Vec<_>>().join("; ")
 }

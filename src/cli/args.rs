@@ -25,11 +25,11 @@ pub(super) struct Args {
     pub(super) format: Format,
     #[arg(long, value_name = "FIGURE", value_parser = figure, default_value = "bar")]
     pub(super) figure: Figure,
-    #[arg(long, conflicts_with_all = ["json_lines", "figure"])]
+    #[arg(long, conflicts_with_all = ["json_lines", "oom", "figure"])]
     pub(super) suggest: bool,
-    #[arg(long, value_name = "KEY", value_parser = largest, conflicts_with_all = ["json_lines", "figure", "suggest"])]
+    #[arg(long, value_name = "KEY", value_parser = largest, conflicts_with_all = ["json_lines", "oom", "figure", "suggest"])]
     pub(super) max: Option<Variable>,
-    #[arg(long, value_name = "LINK", conflicts_with_all = ["json_lines", "figure", "suggest", "max"])]
+    #[arg(long, value_name = "LINK", conflicts_with_all = ["json_lines", "oom", "figure", "suggest", "max"])]
     pub(super) compare: Option<String>,
     #[arg(long, value_parser = lang)]
     pub(super) lang: Option<Lang>,
@@ -83,7 +83,7 @@ impl Args {
 
 /// The arguments with their help in one language.
 fn command(in_lang: Lang) -> clap::Command {
-    let helps: [(&str, Text); 11] = [
+    let helps: [(&str, Text); 14] = [
         ("config", text::HELP_CONFIG),
         ("json", text::HELP_JSON),
         ("json_lines", text::HELP_JSON_LINES),
@@ -166,7 +166,9 @@ fn figure(word: &str) -> Result<Figure, &'static str> {
     match word {
         "bar" => Ok(Figure::Bar),
         "timeline" => Ok(Figure::Timeline),
-        key => Variable::find(key).map(Figure::Over).ok_or("bar, timeline, batch, seq, … (any key that takes a whole number)"),
+        key => Variable::find(key)
+            .map(Figure::Over)
+            .ok_or("bar, timeline, batch, seq, … (any key that takes a whole number)"),
     }
 }
 

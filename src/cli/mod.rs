@@ -63,7 +63,14 @@ fn one(args: &Args) -> io::Result<u8> {
 
     let Some(answer) = answer_or_say(&config, problems, lang) else { return Ok(UNREADABLE) };
     let lang = if args.format.is_for_people() { lang } else { asked.unwrap_or_default() };
-    let printed = print(args, &config, &answer, lang, units);
+    let (printed, none_fits) = match advice::print(args, &config, lang, units) {
+        None => (print(args, &config, &answer, lang, units), false),
+        Some(Ok(advice)) => (advice.printed, advice.none_fits),
+        Some(Err(message)) => {
+            say(text::ERROR, &message, lang);
+            return Ok(UNREADABLE);
+        }
+    };
     write(&printed)?;
     let fits = answer.fits.verdict != Verdict::No;
     Ok(if none_fits || (args.must_fit && !fits) { DOES_NOT_FIT } else { 0 })

@@ -1,5 +1,7 @@
 //! Two answers, ledger against ledger: what grew and what shrank.
 
+use super::Case;
+use crate::config::{Config, Key, Problem, Section};
 use crate::estimate::Estimate;
 use crate::ledger::{Block, Entry, Group};
 use crate::text::tensors;
@@ -31,6 +33,39 @@ impl Row {
 
     fn is(&self, entry: &Entry, name: &str) -> bool {
         self.block == entry.block && self.group == entry.group && self.name == name
+    }
+}
+
+/// Two configurations and their answers.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The first.
+    pub before: Case,
+    /// The second.
+    pub after: Case,
+}
+
+impl Comparison {
+    /// Estimates both.
+    ///
+    /// # Errors
+    /// As for [`Case::of`], of whichever cannot be estimated.
+    pub fn of(before: &Config, after: &Config) -> Result<Self, Vec<Problem>> {
+        Ok(Self { before: Case::of(before)?, after: Case::of(after)? })
+    }
+
+    /// The keys that differ (those of the page left out), with the values in both; empty: the default.
+    pub fn keys(&self) -> Vec<(Key, String, String)> {
+        let (before, after) = (self.before.config(), self.after.config());
+        let keys = before.changes(after).into_iter().filter(|(key, _)| key.section() != Section::Page);
+        keys.map(|(key, value)| (key, before.get(key.word()), value)).collect()
+    }
+
+    /// The rows that differ at the peak.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = compare(self.before.estimate(), self.after.estimate());
+        rows.retain(|row| row.grown() != 0);
+        rows
     }
 }
 

@@ -44,6 +44,13 @@ impl Prescription {
         self.changes.iter().map(|change| change.remedy.price).max().unwrap_or(Price::Free)
     }
 
+    /// Whether the saving is worth a line: a thousandth of the peak is less than what the caching allocator's rounding
+    /// moves.
+    fn matters(&self) -> bool {
+        let peak = self.outcome.peak.saturating_add_signed(self.saved);
+        self.saves() && self.saved.max(self.device_saved).unsigned_abs() > peak / 1000
+    }
+
     const fn rank(&self) -> (i64, i64) {
         (self.saved, self.device_saved)
     }
@@ -149,29 +156,28 @@ impl Examination {
 
     fn finish_singles(&mut self) {
         for found in &self.valid {
-            let same = |other: &Prescription| match (other.changes.first(), found.changes.first()) {
-                (Some(a), Some(b)) => std::ptr::eq(a.remedy, b.remedy),
-                _ => false,
-            };
-            match self.singles.iter_mut().find(|other| same(other)) {
+            match self.singles.iter_mut().find(|kept| remedy(kept) == remedy(found)) {
                 Some(kept) if better(found, kept) => *kept = found.clone(),
                 Some(_) => {}
                 None => self.singles.push(found.clone()),
             }
         }
-        self.singles.retain(Prescription::saves);
-        self.singles.sort_by_key(|found| std::cmp::Reverse(found.rank()));
+        self.pair_up();
         self.useless.retain(|useless| {
-            let remedy = |found: &Prescription| std::ptr::eq(found.changes[0].remedy, useless.change.remedy);
-            !self.singles.iter().any(remedy)
+            let saves =
+                |found: &Prescription| found.saves() && remedy(found) == Some(useless.change.remedy.id);
+            !self.singles.iter().any(saves)
         });
-        for (at, first) in self.valid.iter().enumerate() {
-            for second in &self.valid[at + 1..] {
-                let (first, second) = (first.changes[0], second.changes[0]);
-                if !first.excludes(&second) {
-                    self.pairs.push((first, second));
-                }
-            }
+        self.singles.retain(Prescription::matters);
+        self.singles.sort_by_key(|found| std::cmp::Reverse(found.rank()));
+    }
+
+    /// Pairs of different remedies, one number of each.
+    fn pair_up(&mut self) {
+        let mut rest = self.singles.iter().filter_map(|found| found.changes.first().copied());
+        while let Some(first) = rest.next() {
+            let others = rest.clone().filter(|second| !first.excludes(second));
+            self.pairs.extend(others.map(|second| (first, second)));
         }
     }
 
@@ -180,12 +186,18 @@ impl Examination {
         let alone = |change: Change| {
             self.valid.iter().find(|found| found.changes == [change]).map_or((0, 0), Prescription::rank)
         };
-        if found.saves() && found.rank() > alone(first) && found.rank() > alone(second) {
-            let place = self.best.iter().position(|other| other.rank() < found.rank()).unwrap_or(self.best.len());
+        if found.matters() && found.rank() > alone(first) && found.rank() > alone(second) {
+            let place =
+                self.best.iter().position(|other| other.rank() < found.rank()).unwrap_or(self.best.len());
             self.best.insert(place, found);
             self.best.truncate(PAIRS);
         }
     }
+}
+
+/// Which remedy a single change is.
+fn remedy(single: &Prescription) -> Option<&'static str> {
+    single.changes.first().map(|change| change.remedy.id)
 }
 
 /// Of one remedy with two numbers: what fits goes before what does not, then the milder (which came first), then what

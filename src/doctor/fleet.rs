@@ -56,7 +56,9 @@ impl Fleet {
             }
         }
         let mut kinds: Vec<_> = kinds.into_iter().map(|(_, kind)| kind).collect();
-        kinds.iter_mut().for_each(|kind| kind.sort_by_key(|card| std::cmp::Reverse(card.usable())));
+        for kind in &mut kinds {
+            kind.sort_by_key(|card| std::cmp::Reverse(card.usable()));
+        }
         let layouts = layouts(case.config(), COUNTS[0]);
         Self { kinds, layouts, count: 0, layout: 0, kind: 0, found: Vec::new() }
     }

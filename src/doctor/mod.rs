@@ -7,19 +7,27 @@
 
 mod case;
 mod compare;
+mod consultation;
 mod examination;
 mod fleet;
+mod json;
+mod largest;
 pub mod message;
+mod print;
 mod reason;
 mod remedy;
+mod say;
 mod search;
 mod table;
 
 pub use case::{Case, Outcome};
-pub use compare::{Row, compare};
+pub use compare::{Comparison, Row, compare};
+pub use consultation::Consultation;
 pub use examination::{Examination, Prescription, Useless};
 pub use fleet::{Fleet, Need};
+pub use largest::Largest;
 pub use reason::Reason;
 pub use remedy::{Change, Price, Remedy, Slowdown, changes};
+pub use say::{describe, keys, price, why};
 pub use search::{MOST_CHANGES, Search};
 pub use table::REMEDIES;

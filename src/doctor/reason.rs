@@ -56,9 +56,7 @@ impl Reason {
             (0, 0) => Self::NotAtPeak { row: smaller.most, size: smaller.largest, moment },
             (0, added) => Self::OnlyGrows { grown: added, other: grown.most },
             _ if moment != before.peak.moment && smaller.sum > 0 => Self::Elsewhere { moment },
-            (sum, added) => {
-                Self::Outweighed { freed: sum, row: freed.most, grown: added, other: grown.most }
-            }
+            (sum, added) => Self::Outweighed { freed: sum, row: freed.most, grown: added, other: grown.most },
         }
     }
 }

@@ -142,7 +142,9 @@ impl Change {
     /// The configuration with all these changes, in this order.
     pub fn all(config: &Config, changes: &[Self]) -> Config {
         let mut config = config.clone();
-        changes.iter().for_each(|change| change.apply(&mut config));
+        for change in changes {
+            change.apply(&mut config);
+        }
         config
     }
 

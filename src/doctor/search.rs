@@ -20,13 +20,12 @@ pub struct Search {
     tight: Option<(u32, Prescription)>,
 }
 
-/// Which choices, by index; as many as `len`.
+/// Which choices, by index; `u8::MAX` is none.
 #[derive(Clone, Copy, Debug)]
 struct Set {
     /// Prices from the dearest to the cheapest, a byte each.
     price: u32,
     members: [u8; MOST_CHANGES],
-    len: u8,
 }
 
 impl Search {
@@ -63,11 +62,13 @@ impl Search {
                 return true;
             };
             self.next += 1;
-            let changes = self.changes(&set);
+            let changes = self.changes(set);
             let Some(outcome) = case.outcome(&Change::all(case.config(), &changes)) else { continue };
             for (worst, best) in [(Verdict::Yes, &mut self.sure), (Verdict::Tight, &mut self.tight)] {
                 let better = match best {
-                    Some((price, kept)) => *price == set.price && outcome.fits.spare > kept.outcome.fits.spare,
+                    Some((price, kept)) => {
+                        *price == set.price && outcome.fits.spare > kept.outcome.fits.spare
+                    }
                     None => true,
                 };
                 if better && outcome.is_at_worst(worst) {
@@ -75,6 +76,11 @@ impl Search {
                 }
             }
         }
+        self.is_done()
+    }
+
+    /// Whether the search is over.
+    pub fn is_done(&self) -> bool {
         self.next == self.sets.len()
     }
 
@@ -93,9 +99,8 @@ impl Search {
         self.sure.as_ref().is_some_and(|(found, _)| *found < price)
     }
 
-    fn changes(&self, set: &Set) -> Vec<Change> {
-        let members = set.members.iter().take(usize::from(set.len));
-        members.filter_map(|index| self.choices.get(usize::from(*index)).copied()).collect()
+    fn changes(&self, set: Set) -> Vec<Change> {
+        set.members.iter().filter_map(|index| self.choices.get(usize::from(*index)).copied()).collect()
     }
 }
 
@@ -123,8 +128,10 @@ impl Set {
         prices.sort_unstable_by(|a, b| b.cmp(a));
         prices.resize(MOST_CHANGES, 0);
         let price = prices.iter().fold(0, |sum, price| sum << 8 | u32::from(*price));
-        let mut members = [0; MOST_CHANGES];
-        members.iter_mut().zip(chosen).for_each(|(member, index)| *member = *index);
-        Self { price, members, len: chosen.len() as u8 }
+        let mut members = [u8::MAX; MOST_CHANGES];
+        for (member, index) in members.iter_mut().zip(chosen) {
+            *member = *index;
+        }
+        Self { price, members }
     }
 }

@@ -4,7 +4,9 @@
 //! named beside them.
 
 use super::remedy::{Action, Price, Remedy, Slowdown};
-use crate::config::{Attention, Config, DataParallel, GradDtype, Key, LoraDtype, Loss, Method, Precision, Stack};
+use crate::config::{
+    Attention, Config, DataParallel, GradDtype, Key, LoraDtype, Loss, Method, Precision, Stack,
+};
 use crate::text::doctor::{self as text, Words};
 
 /// Every remedy, roughly from cheap to dear.
@@ -200,7 +202,13 @@ const fn by(
     remedy(id, words, price, axes, Action::By { numbers, apply })
 }
 
-const fn remedy(id: &'static str, words: &Words, price: Price, axes: &'static [Key], action: Action) -> Remedy {
+const fn remedy(
+    id: &'static str,
+    words: &Words,
+    price: Price,
+    axes: &'static [Key],
+    action: Action,
+) -> Remedy {
     Remedy {
         id,
         name: words.name,

@@ -12,11 +12,9 @@ mod table;
 
 pub use csv::csv;
 pub use headline::{Headline, headline};
-pub use json::{json, json_line};
 pub(crate) use json::verdict;
+pub use json::{json, json_line};
 pub use markdown::markdown;
-pub(crate) use sections::{Section, Side};
-pub(crate) use table::draw;
 pub(crate) use sections::{Section, Side};
 pub(crate) use table::draw;
 pub use table::table;

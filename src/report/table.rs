@@ -23,7 +23,6 @@ pub fn table(config: &Config, estimate: &Estimate, lang: Lang, units: Units) -> 
 }
 
 /// Draws one table with its heading and its note.
-pub(crate) /// Draws one table with its heading and its note.
 pub(crate) fn draw(out: &mut String, section: &Section) {
     let mut widths: Vec<usize> = section.columns.iter().map(|(name, _)| name.width()).collect();
     for row in &section.rows {

@@ -1,6 +1,6 @@
 //! Sentences of the doctor: what to change, what it costs, why it saves nothing.
 
-use super::{Lang, Text};
+use super::Text;
 use crate::doctor::Price;
 
 /// What a remedy does, and its price.
@@ -14,7 +14,7 @@ pub struct Words {
 
 macro_rules! words {
     ($($name:ident: $en:literal, $zh:literal; $cost_en:literal, $cost_zh:literal.)+) => { $(
-        #[doc = $en]
+        #[doc = concat!("“", $en, "”")]
         pub const $name: Words = Words { name: Text::new($en, $zh), cost: Text::new($cost_en, $cost_zh) };
     )+ };
 }
@@ -84,7 +84,7 @@ words! {
         "Shard everything (FSDP)", "全部切分（FSDP）";
         "1.5 times the communication of data parallelism", "通信量为数据并行的 1.5 倍".
     FSDP_GRAD_OP:
-        "Shard gradients and states (FSDP, SHARD_GRAD_OP)", "切分梯度与优化器状态（FSDP SHARD_GRAD_OP）";
+        "Shard gradients and states (FSDP, gather once)", "切分梯度与优化器状态（FSDP，只聚合一次）";
         "As much communication as data parallelism", "通信量与数据并行相同".
     RESHARD:
         "Free gathered parameters after forward", "前向之后释放聚合的参数";
@@ -196,10 +196,8 @@ pub const SEMICOLON: Text = Text::new("; ", "；");
 // Why a change saves nothing.
 
 /// No row of the ledger differs.
-pub const UNCHANGED: Text = Text::new(
-    "no tensor of this run becomes smaller",
-    "本次训练中没有任何张量因此变小",
-);
+pub const UNCHANGED: Text =
+    Text::new("no tensor of this run becomes smaller", "本次训练中没有任何张量因此变小");
 /// What shrinks is not alive then.
 pub const NOT_AT_PEAK: Text = Text::new(
     "it shrinks {row} by {size}, but that is not held at the worst moment ({moment})",
@@ -211,10 +209,8 @@ pub const OUTWEIGHED: Text = Text::new(
     "峰值时刻释放 {freed}（主要是 {row}），却新增 {grown}（{other}）",
 );
 /// Another moment takes over.
-pub const ELSEWHERE: Text = Text::new(
-    "the worst moment becomes the {moment}, which needs as much",
-    "峰值时刻变为{moment}，占用不减",
-);
+pub const ELSEWHERE: Text =
+    Text::new("the worst moment becomes the {moment}, which needs as much", "峰值时刻变为{moment}，占用不减");
 /// It grows.
 pub const ONLY_GROWS: Text =
     Text::new("it adds {grown} at the worst moment ({other})", "峰值时刻反而新增 {grown}（{other}）");
@@ -242,6 +238,11 @@ pub const FEWEST: Text = Text::new("Fewest GPUs that hold it", "所需最少显�
 pub const SAVES: Text = Text::new("Saves", "节省");
 /// Column: what is left over then.
 pub const SPARE: Text = Text::new("To spare", "余量");
+/// Column: whether it fits then.
+pub const THEN: Text = Text::new("Then", "结果");
+/// A card, and how many larger ones are as good.
+pub const AND_LARGER: Text =
+    Text::new("{card} and {count} others as large", "{card} 及另外 {count} 种不小于它的卡");
 /// Column: what to do.
 pub const CHANGE: Text = Text::new("Change", "改动");
 /// Column: as keys.
@@ -254,6 +255,8 @@ pub const WHY: Text = Text::new("Why", "原因");
 pub const GPU: Text = Text::new("GPU", "显卡");
 /// Column: how many.
 pub const COUNT: Text = Text::new("Count", "数量");
+/// A layout without keys that differ.
+pub const AS_IT_IS: Text = Text::new("as it is", "不变");
 /// Column: how they share the work.
 pub const LAYOUT: Text = Text::new("Layout", "并行方式");
 /// A value that stays at its default.
@@ -282,10 +285,7 @@ pub const BEFORE: Text = Text::new("Before", "之前");
 pub const AFTER: Text = Text::new("After", "之后");
 /// Column: the difference.
 pub const DIFFERENCE: Text = Text::new("Difference", "差值");
+/// Row: those that are not shown one by one.
+pub const MORE_ROWS: Text = Text::new("{count} more rows", "另有 {count} 行");
 /// Row: all of them.
-pub const ALL: Text = Text::new("all", "合计");
-
-/// The name of a remedy with its number.
-pub fn name(text: Text, number: u64, lang: Lang) -> String {
-    text.fill(lang, &[("value", &number)])
-}
+pub const PEAK: Text = Text::new("the peak", "峰值");
