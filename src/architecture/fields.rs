@@ -8,6 +8,12 @@ use serde_json::{Map, Value};
 /// Sizes above this are refused: products of four of them still fit in 128 bits, and no model comes near.
 const LARGEST: u64 = 1 << 24;
 
+/// An object without fields.
+pub(super) fn empty() -> &'static Map<String, Value> {
+    static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+    &EMPTY
+}
+
 /// The fields, and what was wrong with them so far.
 pub(super) struct Fields<'j> {
     json: &'j Map<String, Value>,
@@ -16,11 +22,17 @@ pub(super) struct Fields<'j> {
     /// Sizes of the model class where a file leaves a field out.
     pub(super) defaults: &'static [(&'static str, u64)],
     pub(super) problems: Vec<Problem>,
+    /// The class to build where another model's file is read as a part of one.
+    pub(super) as_class: Option<&'static str>,
 }
 
 impl<'j> Fields<'j> {
     pub(super) const fn new(json: &'j Map<String, Value>) -> Self {
-        Self { json, aliases: &[], defaults: &[], problems: Vec::new() }
+        Self { json, aliases: &[], defaults: &[], problems: Vec::new(), as_class: None }
+    }
+
+    pub(super) const fn json(&self) -> &'j Map<String, Value> {
+        self.json
     }
 
     /// The fields of a nested object, e.g. `text_config`; empty when there is none.
@@ -51,6 +63,9 @@ impl<'j> Fields<'j> {
 
     /// The class that a file names: its first architecture.
     pub(super) fn class(&self) -> &'j str {
+        if let Some(class) = self.as_class {
+            return class;
+        }
         let first = self.get("architectures").and_then(Value::as_array).and_then(|all| all.first());
         first.and_then(Value::as_str).unwrap_or("")
     }
@@ -101,6 +116,11 @@ impl<'j> Fields<'j> {
             self.note(self.spelled(key), String::new(), words::MISSING);
         }
         size
+    }
+
+    /// Whether a field is there and 0.
+    pub(super) fn zero(&self, key: &str) -> bool {
+        self.get(key).and_then(number) == Some(0)
     }
 
     /// A size where anything else (-1, null) stands for none.

@@ -87,10 +87,7 @@ impl Architecture {
     pub fn read(json: &Map<String, Value>, dropout: Option<f64>) -> Result<Self, Vec<Problem>> {
         let mut fields = Fields::new(json);
         let model_type = fields.text("model_type").unwrap_or("llama");
-        let Some(family) = families::find(model_type) else {
-            return Err(vec![families::unsupported(model_type)]);
-        };
-        let architecture = family.compose(&mut fields, dropout);
+        let architecture = families::compose(model_type, &mut fields, dropout);
         match (architecture, fields.problems) {
             (Some(architecture), problems) if problems.is_empty() => Ok(architecture),
             (_, problems) => Err(problems),

@@ -6,11 +6,12 @@ use crate::ledger::{Dim, Group, Symbol, Symbols};
 use crate::text::architecture as words;
 
 /// More layers than any model has; `order` holds one byte for each.
-const MOST_LAYERS: u64 = 10_000;
+pub(super) const MOST_LAYERS: u64 = 10_000;
 
 /// A number of layers that can be laid out.
 pub(super) fn layers(fields: &mut Fields, key: &'static str) -> Option<u64> {
-    let layers = fields.needed(key)?;
+    // None is allowed where it is said: what stands around the layers is a model too.
+    let layers = if fields.zero(key) { 0 } else { fields.needed(key)? };
     if layers > MOST_LAYERS {
         fields.note(key, layers.to_string(), words::TOO_MANY_LAYERS);
         return None;

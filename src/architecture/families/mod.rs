@@ -11,6 +11,7 @@ mod encoder_decoders;
 mod encoders;
 mod exotic;
 mod experts;
+mod expressions;
 mod frame;
 mod hybrid;
 mod images;
@@ -21,6 +22,7 @@ mod pairs;
 mod seq2seq;
 mod state_space;
 mod switches;
+mod tables;
 mod text_encoders;
 mod vision;
 
@@ -29,6 +31,7 @@ use super::fields::Fields;
 use crate::config::{Problem, ProblemKind};
 use crate::text::architecture as words;
 use decoder::Decoder;
+use serde_json::{Map, Value};
 
 /// One model type.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +116,12 @@ impl Family {
         self
     }
 
+    /// Whether a file has a field, by whatever name.
+    fn finds(&self, json: &Map<String, Value>, key: &str) -> bool {
+        let mut names = self.aliases.iter().filter(|(name, _)| *name == key).map(|(_, alias)| *alias);
+        json.contains_key(key) || names.any(|name| json.contains_key(name))
+    }
+
     /// Builds the model from its fields; `None` when a needed one is missing (then `fields.problems` says which).
     pub(super) fn compose(&self, fields: &mut Fields, dropout: Option<f64>) -> Option<Architecture> {
         fields.aliases = self.aliases;
@@ -128,8 +137,13 @@ impl Family {
     }
 }
 
-/// Every supported type.
-pub fn supported() -> impl Iterator<Item = &'static Family> {
+/// The name of every supported type.
+pub fn supported() -> impl Iterator<Item = &'static str> {
+    families().map(|family| family.model_type).chain(tables::names())
+}
+
+/// Every type that a composition of modules describes.
+fn families() -> impl Iterator<Item = &'static Family> {
     const ALL: &[&[Family]] = &[
         decoders::FAMILIES,
         older::FAMILIES,
@@ -148,14 +162,28 @@ pub fn supported() -> impl Iterator<Item = &'static Family> {
 }
 
 /// The family of a `model_type`.
-pub(super) fn find(model_type: &str) -> Option<&'static Family> {
-    supported().find(|family| family.model_type == model_type)
+fn known(model_type: &str) -> Option<&'static Family> {
+    families().find(|family| family.model_type == model_type)
+}
+
+/// Builds a model of some type from its fields; `None` when that can't be done (then `fields.problems` says why).
+pub(super) fn compose(model_type: &str, fields: &mut Fields, dropout: Option<f64>) -> Option<Architecture> {
+    if let Some(family) = known(model_type) {
+        return family.compose(fields, dropout);
+    }
+    let Some(table) = tables::find(model_type) else {
+        fields.problems.push(unsupported(model_type));
+        return None;
+    };
+    let mut model = table.compose(fields)?;
+    model_type.clone_into(&mut model.model_type);
+    Some(model)
 }
 
 /// What to say of a type that is not supported: the nearest ones that are.
-pub(super) fn unsupported(model_type: &str) -> Problem {
+fn unsupported(model_type: &str) -> Problem {
     let mut near: Vec<(usize, &str)> =
-        supported().map(|f| (strsim::levenshtein(model_type, f.model_type), f.model_type)).collect();
+        supported().map(|name| (strsim::levenshtein(model_type, name), name)).collect();
     near.sort_unstable();
     let names: Vec<&str> = near.iter().take(3).map(|(_, name)| *name).collect();
     Problem {
