@@ -118,7 +118,7 @@ fn gemma4(fields: &mut Fields) -> Option<Architecture> {
     let per_layer = fields.count("hidden_size_per_layer_input");
     let vocab = fields.needed("vocab_size_per_layer_input")?;
     let list = kinds(fields, frame.layers);
-    let end = frame.layers - 1;
+    let end = frame.layers.saturating_sub(1);
     // The last layer sees everything, whatever the list says.
     let full = |layer: u64| {
         layer == end

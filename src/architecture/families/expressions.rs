@@ -12,6 +12,8 @@ pub(super) enum Value<'j> {
     Missing(&'static str),
     Number(f64),
     Text(&'j str),
+    /// A class default of several numbers: `3,4,6,3`.
+    Numbers(&'static str),
     Json(&'j Json),
 }
 
@@ -37,7 +39,11 @@ impl<'j> Value<'j> {
 
     /// A class default: a number or a text.
     pub(super) fn literal(text: &'static str) -> Self {
-        text.parse().map_or(Self::Text(text), Self::Number)
+        match text.parse() {
+            Ok(number) => Self::Number(number),
+            Err(_) if text.starts_with(|c: char| c.is_ascii_digit()) => Self::Numbers(text),
+            Err(_) => Self::Text(text),
+        }
     }
 
     /// A number that can be a size.
@@ -51,7 +57,7 @@ impl<'j> Value<'j> {
         match self {
             Self::Number(number) => Ok(number),
             Self::Missing(key) => Err(key),
-            Self::Text(_) | Self::Json(_) => Err(""),
+            Self::Text(_) | Self::Numbers(_) | Self::Json(_) => Err(""),
         }
     }
 
@@ -61,7 +67,7 @@ impl<'j> Value<'j> {
             Self::Missing(_) => false,
             Self::Number(number) => number != 0.0,
             Self::Text(text) => !text.is_empty(),
-            Self::Json(_) => self.length() > 0.0,
+            Self::Numbers(_) | Self::Json(_) => self.length() > 0.0,
         }
     }
 
@@ -78,6 +84,7 @@ impl<'j> Value<'j> {
 
     fn length(self) -> f64 {
         match self {
+            Self::Numbers(text) => text.split(',').count() as f64,
             Self::Json(Json::Array(list)) => list.len() as f64,
             Self::Json(Json::Object(map)) => map.len() as f64,
             _ => 0.0,
@@ -95,7 +102,12 @@ impl<'j> Value<'j> {
 
     fn item(self, index: f64, key: &'static str) -> Self {
         let list = self.list();
-        let index = if index < 0.0 { index + list.len() as f64 } else { index };
+        let index = if index < 0.0 { index + self.length() } else { index };
+        if let Self::Numbers(text) = self {
+            let found =
+                Self::whole(index).and_then(|index| text.split(',').nth(usize::try_from(index).ok()?));
+            return found.map_or(Self::Missing(key), Self::literal);
+        }
         let found = Self::whole(index).and_then(|index| list.get(usize::try_from(index).ok()?));
         found.map_or(Self::Missing(key), |json| Self::of(key, json))
     }

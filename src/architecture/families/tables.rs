@@ -18,6 +18,7 @@ use crate::config::{Problem, ProblemKind};
 use crate::ledger::{Dim, Group, Shape, Symbol, Symbols};
 use crate::text::architecture as words;
 use serde_json::{Map, Value as Json};
+use std::sync::LazyLock;
 
 const TABLES: &[&str] = &[
     include_str!("tables/pieces.txt"),
@@ -37,36 +38,59 @@ const MOST_STEPS: u32 = 400_000;
 /// The lines of one description.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
+    /// What its first word says it is.
+    kind: Kind,
     header: &'static str,
     body: &'static str,
 }
 
-/// Every description or piece.
-fn entries(kind: &'static str) -> impl Iterator<Item = Table> {
-    TABLES.iter().flat_map(|text| text.split("\n\n")).filter_map(move |entry| {
-        let start = entry.trim_start();
-        let start = start.lines().position(|line| !line.starts_with('#')).map_or("", |n| after(start, n));
-        let (header, body) = start.split_once('\n').unwrap_or((start, ""));
-        Some(Table { header: header.strip_prefix(kind)?, body })
-    })
+/// What an entry describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A model type.
+    Type,
+    /// A piece that others use.
+    Piece,
+    /// What a nested object may leave out.
+    Fill,
 }
 
-/// A text without its first lines.
-fn after(text: &'static str, lines: usize) -> &'static str {
-    (0..lines).fold(text, |text, _| text.split_once('\n').map_or("", |(_, rest)| rest))
+/// Every entry of every table, cut apart once.
+static ENTRIES: LazyLock<Vec<Table>> =
+    LazyLock::new(|| TABLES.iter().flat_map(|text| text.split("\n\n")).filter_map(Table::cut).collect());
+
+/// The first entry of such a kind and name.
+fn entry(name: &str, kind: impl Fn(Kind) -> bool) -> Option<Table> {
+    ENTRIES.iter().find(|table| kind(table.kind) && table.names().any(|known| known == name)).copied()
 }
 
 /// The names of every type that a table describes.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    entries("type ").flat_map(Table::names)
+    ENTRIES.iter().filter(|table| table.kind == Kind::Type).flat_map(|table| table.names())
 }
 
 /// The description of a type.
 pub(super) fn find(model_type: &str) -> Option<Table> {
-    entries("type ").find(|table| table.names().any(|name| name == model_type))
+    entry(model_type, |kind| kind == Kind::Type)
 }
 
 impl Table {
+    fn cut(text: &'static str) -> Option<Self> {
+        let mut rest = text.trim_start();
+        while rest.starts_with('#') {
+            rest = rest.split_once('\n')?.1;
+        }
+        let (header, body) = rest.split_once('\n').unwrap_or((rest, ""));
+        let (kind, header) = header.split_once(' ')?;
+        let kind = match kind {
+            "type" => Kind::Type,
+            "def" => Kind::Piece,
+            "fill" => Kind::Fill,
+            _ => return None,
+        };
+        Some(Self { kind, header, body })
+    }
+
     pub(super) fn names(self) -> impl Iterator<Item = &'static str> {
         self.header.split_whitespace().filter(|word| !word.contains('='))
     }
@@ -210,7 +234,7 @@ impl<'j> Writer<'j> {
             "when" => self.run(if self.evaluate(rest).holds() { inner } else { other }),
             "in" => {
                 let Some(json) = self.nested(rest) else { return };
-                let table = Table { header: "", body: "" };
+                let table = Table { kind: Kind::Piece, header: "", body: "" };
                 self.scopes.push(Scope::new(json, table));
                 self.run(inner);
                 self.scopes.pop();
@@ -251,8 +275,7 @@ impl<'j> Writer<'j> {
                 }
             }
             "use" => {
-                let piece = entries("def ").chain(entries("type ")).find(|t| t.names().any(|n| n == first));
-                if let Some(piece) = piece {
+                if let Some(piece) = entry(first, |kind| kind != Kind::Fill) {
                     self.run(&piece.lines());
                 }
             }
@@ -392,7 +415,7 @@ impl<'j> Writer<'j> {
             return;
         };
         let mut filled = json.clone();
-        if let Some(table) = entries("fill ").find(|table| table.names().any(|name| name == model_type)) {
+        if let Some(table) = entry(model_type, |kind| kind == Kind::Fill) {
             for (key, value) in table.header.split_whitespace().filter_map(|word| word.split_once('=')) {
                 if let (false, Ok(size)) = (family.finds(&filled, key), value.parse::<u64>()) {
                     filled.insert(key.to_owned(), size.into());
