@@ -6,8 +6,8 @@
 pub use crate::ledger::Phase;
 
 use crate::ledger::engine::{Act, BufferId, Owner, Script, Side};
-use crate::ledger::tape::{Event, Id, Place, Role, Tape};
-use crate::ledger::{Block, ByBlock, Chunk, Part, Parts, Plan, Stage};
+use crate::ledger::tape::{Event, Id, Place, Role, Storage, Tape};
+use crate::ledger::{Block, ByBlock, Chunk, Part, Parts, Plan, Row, Stage};
 use std::fmt;
 
 /// A phase, and the layer where it has many.
@@ -377,8 +377,8 @@ pub(crate) fn run(
     for (id, buffer) in script.iter().flat_map(|script| script.buffers.iter().enumerate()) {
         (0..buffer.at_start).for_each(|_| clock.hold(id));
     }
-    clock.instants.reserve(2 * stage.layers().count() + 5);
-    let walk = Walk { parts, profiles, held: held(parts), early: plan.recompute_layers == 0 };
+    clock.instants.reserve(2 * stage.layers().count() + 9);
+    let walk = Walk { parts, profiles, early: plan.recompute_layers == 0 };
     let nets: Vec<Live> = stage.chunks.iter().map(|chunk| walk.net(chunk)).collect();
     // What chunks leave that are through: gradients, and what the program holds of the loss.
     let mut left = always;
@@ -392,12 +392,15 @@ pub(crate) fn run(
         walk.backward(&mut clock, chunk);
         left = clock.base.minus(&others);
     }
-    // The program forgets the loss.
+    // The program forgets the loss, and so the graph.
     if stage.ends() {
         let taken = taken(&parts.loss);
-        for storage in left_by_loss(parts, true).into_iter().filter(|id| !taken.contains(id)) {
-            left.free(&parts.loss.tape, storage);
-        }
+        let mut forgotten = left_by_loss(parts, true);
+        forgotten.retain(|id| !taken.contains(id));
+        release(&parts.loss.tape, &forgotten, &mut left);
+    }
+    for tape in stage.layers().flat_map(|layer| parts.layer(layer).tapes()) {
+        release(tape, &tape.held_by_graph, &mut left);
     }
     clock.base = left;
     clock.waiting = Vec::new();
@@ -439,48 +442,64 @@ fn waiting(counts: &[u64], nets: &[Live]) -> Live {
 struct Walk<'w, 'n> {
     parts: &'w Parts<'n>,
     profiles: &'w Profiles,
-    /// What the embedding leaves for all layers.
-    held: Vec<bool>,
-    /// It lets go of masks when the layers' forward is over.
+    /// Masks are let go of when the layers' forward is over.
     early: bool,
 }
 
 impl Walk<'_, '_> {
     fn forward(&self, clock: &mut Clock, chunk: &Chunk) {
-        if chunk.embedding {
-            clock.pass(Phase::Embedding, None, &self.profiles.embedding.forward);
-        }
-        for layer in chunk.layers.clone() {
-            clock.pass(Phase::Forward, Some(layer), &self.layer(layer).forward);
-        }
-        // Masks are the program's; with recomputation its closures hold them until the layers are done.
-        if chunk.embedding && self.early {
-            self.let_go(Role::Working, &mut clock.base);
+        for row in self.parts.rows(chunk) {
+            if row.embedding.is_some() {
+                clock.pass(row.phases[0], None, &self.profiles.before(&row).forward);
+            }
+            for layer in row.layers.clone() {
+                clock.pass(Phase::Forward, Some(layer), &self.layer(layer).forward);
+            }
+            self.after_layers(&row, &mut clock.base);
+            if row.end.is_some() {
+                clock.pass(Phase::EncoderEnd, None, &self.profiles.end().forward);
+            }
         }
         if chunk.loss {
             clock.pass(Phase::Loss, None, &self.profiles.loss.forward);
         }
     }
 
+    /// What a stack's program lets go of when its layers' forward is over. Masks are the program's; with recomputation
+    /// its closures hold them until the layers are done.
+    fn after_layers(&self, row: &Row, base: &mut Live) {
+        if let Some(embedding) = row.embedding {
+            release(&embedding.tape, &embedding.tape.held_by_stack, base);
+            if self.early {
+                let_go(embedding, Role::Working, base);
+            }
+        }
+        for layer in row.layers.clone() {
+            let (_, tape) = self.parts.layer(layer).forward();
+            release(tape, &tape.held_by_stack, base);
+        }
+    }
+
     /// What a micro-batch holds of a chunk between its forward and its backward.
     fn net(&self, chunk: &Chunk) -> Live {
         let mut net = Live::default();
-        if chunk.embedding {
-            net = net.plus(&self.profiles.embedding.forward.net);
-            if self.early {
-                self.let_go(Role::Working, &mut net);
-            }
-        }
         // Autocast's context ends with forward: its cache lets go.
         let uncache = |net: &mut Live, part: &Part| {
             let (_, tape) = part.forward();
-            for &storage in &tape.cached {
-                net.free(tape, storage);
-            }
+            release(tape, &tape.cached, net);
         };
-        for layer in chunk.layers.clone() {
-            net = net.plus(&self.layer(layer).forward.net);
-            uncache(&mut net, self.parts.layer(layer));
+        for row in self.parts.rows(chunk) {
+            if row.embedding.is_some() {
+                net = net.plus(&self.profiles.before(&row).forward.net);
+            }
+            for layer in row.layers.clone() {
+                net = net.plus(&self.layer(layer).forward.net);
+                uncache(&mut net, self.parts.layer(layer));
+            }
+            self.after_layers(&row, &mut net);
+            if row.end.is_some() {
+                net = net.plus(&self.profiles.end().forward.net);
+            }
         }
         if chunk.loss {
             net = net.plus(&self.profiles.loss.forward.net);
@@ -493,35 +512,28 @@ impl Walk<'_, '_> {
         if chunk.loss {
             clock.pass(Phase::LossBackward, None, &self.profiles.loss.backward);
         }
-        for layer in chunk.layers.clone().rev() {
-            clock.pass(Phase::Backward, Some(layer), &self.layer(layer).backward);
+        for row in self.parts.rows(chunk).iter().rev() {
+            if row.end.is_some() {
+                clock.pass(Phase::EncoderEndBackward, None, &self.profiles.end().backward);
+            }
+            for layer in row.layers.clone().rev() {
+                clock.pass(Phase::Backward, Some(layer), &self.layer(layer).backward);
+            }
+            let Some(embedding) = row.embedding else { continue };
+            let_go(embedding, Role::Saved, &mut clock.base);
+            if !self.early {
+                let_go(embedding, Role::Working, &mut clock.base);
+            }
+            // The gradient that parts after made of the same table is counted by the embedding's backward from here on.
+            if let Some(storage) = embedding.tape.awaited() {
+                clock.base.free(&embedding.tape, storage);
+            }
+            clock.pass(row.phases[1], None, &self.profiles.before(row).backward);
         }
-        if !chunk.embedding {
-            return;
-        }
-        self.let_go(Role::Saved, &mut clock.base);
-        if !self.early {
-            self.let_go(Role::Working, &mut clock.base);
-        }
-        // A tied weight's gradient from the head is counted by the embedding's backward from here on.
-        if let Some(storage) = self.parts.embedding.tape.awaited() {
-            clock.base.free(&self.parts.embedding.tape, storage);
-        }
-        clock.pass(Phase::EmbeddingBackward, None, &self.profiles.embedding.backward);
     }
 
     fn layer(&self, layer: usize) -> &Passes {
         &self.profiles.layers[self.parts.order[layer]]
-    }
-
-    /// Frees what [`held`] says, of one role.
-    fn let_go(&self, role: Role, base: &mut Live) {
-        let tape = &self.parts.embedding.tape;
-        for (storage, held) in self.held.iter().enumerate() {
-            if *held && tape.storages[storage].role == role {
-                base.free(tape, storage);
-            }
-        }
     }
 }
 
@@ -538,6 +550,8 @@ struct Passes {
 #[derive(Debug)]
 pub(crate) struct Profiles {
     embedding: Passes,
+    /// Of an encoder's end, and its decoder's embedding.
+    middle: Option<[Passes; 2]>,
     loss: Passes,
     layers: Vec<Passes>,
     order: Vec<usize>,
@@ -546,18 +560,37 @@ pub(crate) struct Profiles {
 impl Profiles {
     /// Replays every part once.
     pub(crate) fn of(parts: &Parts) -> Self {
+        let middle = parts.middle.as_ref();
         Self {
             embedding: Passes::of(&parts.embedding),
+            middle: middle.map(|middle| [&middle.end, &middle.embedding].map(Passes::of)),
             loss: Passes::of(&parts.loss),
             layers: parts.layers.iter().map(Passes::of).collect(),
             order: parts.order.clone(),
         }
     }
 
-    /// The gradients that a part's backward leaves for an engine to take.
+    /// Of the embedding before these layers.
+    fn before(&self, row: &Row) -> &Passes {
+        match &self.middle {
+            Some([_, decoder]) if row.phases[0] == Phase::DecoderEmbedding => decoder,
+            _ => &self.embedding,
+        }
+    }
+
+    /// Of what an encoder does after its layers.
+    fn end(&self) -> &Passes {
+        self.middle.as_ref().map_or(&self.embedding, |[end, _]| end)
+    }
+
+    /// The gradients that a part's backward leaves for an engine to take. (What is between two stacks is taken with the
+    /// embedding.)
     fn gradients(&self, phase: Phase, layer: usize) -> Live {
         match phase {
-            Phase::EmbeddingBackward => self.embedding.gradients,
+            Phase::EmbeddingBackward => {
+                let between = self.middle.iter().flatten();
+                between.fold(self.embedding.gradients, |sum, passes| sum.plus(&passes.gradients))
+            }
             Phase::LossBackward => self.loss.gradients,
             Phase::Backward => {
                 let part = self.order.get(layer).and_then(|part| self.layers.get(*part));
@@ -575,7 +608,8 @@ impl Passes {
         let mut backward = profile(&part.tape, part.backward());
         // The kept input is freed with its layer's backward.
         if let Some(bare) = &part.bare {
-            let kept = |id: &usize| bare.storages[*id].role == Role::Saved;
+            let kept =
+                |id: &usize| bare.storages[*id].role == Role::Saved && !bare.held_by_graph.contains(id);
             for storage in (0..bare.storages.len()).filter(kept) {
                 backward.net.free(bare, storage);
             }
@@ -599,22 +633,57 @@ fn taken(part: &Part) -> Vec<Id> {
     all.filter(|id| end[*id] && !part.tape.waits(*id)).collect()
 }
 
-/// What the embedding's forward leaves for all layers: rotary tables, masks.
-pub(crate) fn held(parts: &Parts) -> Vec<bool> {
-    let tape = &parts.embedding.tape;
-    replay(tape.storages.len(), tape.forward.iter())
+/// What an embedding's forward leaves for all layers: rotary tables, masks.
+pub(crate) fn held(embedding: &Part) -> Vec<bool> {
+    let tape = &embedding.tape;
+    let mut held = replay(tape.storages.len(), tape.forward.iter());
+    let own = tape.backward.iter().filter(|event| !event.born).map(|event| event.storage);
+    own.chain(tape.held_by_stack.iter().copied()).for_each(|storage| held[storage] = false);
+    held
+}
+
+/// What its forward keeps for its own backward.
+pub(crate) fn kept(embedding: &Part) -> Vec<bool> {
+    let tape = &embedding.tape;
+    let alive = replay(tape.storages.len(), tape.forward.iter());
+    let held = held(embedding);
+    let kept = |(id, storage): (usize, &Storage)| alive[id] && !held[id] && storage.role != Role::Working;
+    tape.storages.iter().enumerate().map(kept).collect()
+}
+
+/// Frees what [`held`] says, of one role.
+fn let_go(embedding: &Part, role: Role, base: &mut Live) {
+    let tape = &embedding.tape;
+    for (storage, held) in held(embedding).into_iter().enumerate() {
+        if held && tape.storages[storage].role == role {
+            base.free(tape, storage);
+        }
+    }
+}
+
+/// Frees these storages of a tape.
+fn release(tape: &Tape, which: &[Id], base: &mut Live) {
+    for &storage in which {
+        base.free(tape, storage);
+    }
 }
 
 /// What the loss leaves working when its backward is over: itself and its gradient, which the program holds, and the
-/// gradient of a tied weight, which waits for the embedding's until that backward takes it over (`taken`).
+/// gradient of a weight that others read as well, which waits for theirs until one of them takes it over (`taken`).
 pub(crate) fn left_by_loss(parts: &Parts, taken: bool) -> Vec<Id> {
-    let end = alive(&parts.loss, true, usize::MAX);
-    let left = |id: &Id| {
-        let storage = &parts.loss.tape.storages[*id];
-        let working = matches!(storage.role, Role::Working | Role::Passing);
-        end[*id] && working && !(taken && parts.loss.tape.waits(*id))
-    };
-    (0..end.len()).filter(left).collect()
+    let left = |id: &Id| !(taken && parts.loss.tape.waits(*id));
+    left_working(&parts.loss).into_iter().filter(left).collect()
+}
+
+/// The gradient of a table that the embedding before it reads as well: it waits for that one's share.
+pub(crate) fn waiting_gradient(embedding: &Part) -> Vec<Id> {
+    left_working(embedding).into_iter().filter(|id| embedding.tape.waits(*id)).collect()
+}
+
+fn left_working(part: &Part) -> Vec<Id> {
+    let end = alive(part, true, usize::MAX);
+    let working = |id: &Id| matches!(part.tape.storages[*id].role, Role::Working | Role::Passing);
+    (0..end.len()).filter(|id| end[*id] && working(id)).collect()
 }
 
 /// Which storages of a part are alive after so many events of its forward or backward.
@@ -625,9 +694,10 @@ pub(crate) fn alive(part: &Part, backward: bool, events: usize) -> Vec<bool> {
     }
     let first = if part.bare.is_some() { &[] } else { forward };
     let mut alive = replay(part.tape.storages.len(), first.iter().chain(part.backward().take(events)));
-    // Autocast's cache let go when forward was over.
+    // Autocast's cache let go when forward was over, and so did the program.
     if part.bare.is_none() {
-        part.tape.cached.iter().for_each(|&storage| alive[storage] = false);
+        let gone = part.tape.cached.iter().chain(&part.tape.held_by_stack);
+        gone.for_each(|&storage| alive[storage] = false);
     }
     alive
 }

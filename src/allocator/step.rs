@@ -2,9 +2,8 @@
 
 use super::{Allocator, Id};
 use crate::ledger::tape::{Event, Gradients, Role, Tape};
-use crate::ledger::{Chunk, Entry, Part, Parts, Plan};
-use crate::text::tensors;
-use crate::timeline::{held, left_by_loss};
+use crate::ledger::{Chunk, Entry, Part, Parts, Plan, Row};
+use crate::timeline::held;
 
 /// In which order memory is first asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,72 +134,109 @@ impl Run<'_, '_> {
 
     fn backward(&mut self, part: &Part, mut slots: Slots) {
         if part.bare.is_none() {
-            return self.finish(part, slots);
+            self.finish(part, slots);
+            return;
         }
         self.finish(part, vec![None; part.tape.storages.len()]);
         let kept = 0..slots.len();
         self.free(&mut slots, kept);
     }
 
-    /// Backward on these storages; what is left is gradients.
-    fn finish(&mut self, part: &Part, mut slots: Slots) {
+    /// Backward on these storages; what is left is gradients. Gives the one that waits for another part's share.
+    fn finish(&mut self, part: &Part, mut slots: Slots) -> Option<Id> {
         self.play(&mut slots, &part.tape, part.backward());
+        self.leave(part, &mut slots)
+    }
+
+    /// What is left of a part is gradients. Gives the one that waits for another part's share.
+    fn leave(&mut self, part: &Part, slots: &mut Slots) -> Option<Id> {
+        let mut waits = None;
         for (storage, slot) in slots.iter_mut().enumerate() {
-            if let Some(block) = slot.take() {
-                match part.tape.storages[storage].role {
-                    Role::Gradient => self.gradients.push(block),
-                    _ => self.allocator.give(block),
-                }
+            let Some(block) = slot.take() else { continue };
+            match part.tape.storages[storage].role {
+                _ if part.tape.waits(storage) => waits = Some(block),
+                Role::Gradient => self.gradients.push(block),
+                _ => self.allocator.give(block),
             }
         }
+        waits
+    }
+
+    /// What an embedding leaves for the layers after it, of one role.
+    fn let_go(&mut self, embedding: &Part, slots: &mut Slots, role: Role) {
+        let held = held(embedding);
+        let of = |storage: &usize| held[*storage] && embedding.tape.storages[*storage].role == role;
+        self.free(slots, (0..held.len()).filter(of));
+    }
+
+    /// Forward of one stack's layers, and of what is around them.
+    fn stack(&mut self, row: &Row) -> Stack {
+        let early = self.plan.recompute_layers == 0;
+        let mut embedding = row.embedding.map(|part| self.forward(part));
+        let layers = row.layers.clone().map(|layer| self.parts.layer(layer));
+        let mut layers: Vec<Slots> = layers.map(|part| self.forward(part)).collect();
+        if let Some((part, slots)) = row.embedding.zip(embedding.as_mut()) {
+            self.free(slots, part.tape.held_by_stack.iter().copied());
+            if early {
+                self.let_go(part, slots, Role::Working);
+            }
+        }
+        for (layer, slots) in row.layers.clone().zip(&mut layers) {
+            let (_, tape) = self.parts.layer(layer).forward();
+            self.free(slots, tape.held_by_stack.iter().copied());
+        }
+        let end = row.end.map(|part| self.forward(part));
+        Stack { embedding, layers, end }
+    }
+
+    /// Its backward. `waits`: the gradient so far of a table that several parts read.
+    fn stack_backward(&mut self, row: &Row, stack: Stack, waits: &mut Option<Id>) {
+        if let Some((part, slots)) = row.end.zip(stack.end) {
+            self.finish(part, slots);
+        }
+        for (layer, slots) in row.layers.clone().zip(stack.layers).rev() {
+            self.backward(self.parts.layer(layer), slots);
+        }
+        let Some((part, mut slots)) = row.embedding.zip(stack.embedding) else { return };
+        self.let_go(part, &mut slots, Role::Saved);
+        if self.plan.recompute_layers > 0 {
+            self.let_go(part, &mut slots, Role::Working);
+        }
+        if let Some(awaited) = part.tape.awaited() {
+            slots[awaited] = waits.take();
+        }
+        let left = self.finish(part, slots);
+        *waits = left.or(waits.take());
     }
 
     fn micro_batch(&mut self) {
-        let Self { parts, plan, chunk, .. } = *self;
-        let early = plan.recompute_layers == 0;
-        let held = held(parts);
-        let holding = |role: Role| {
-            let of = |(storage, held): (usize, &bool)| {
-                (*held && parts.embedding.tape.storages[storage].role == role).then_some(storage)
-            };
-            held.iter().enumerate().filter_map(of).collect::<Vec<_>>()
-        };
-        let mut embedding = self.forward(&parts.embedding);
-        let mut layers: Vec<Slots> =
-            chunk.layers.clone().map(|layer| self.forward(parts.layer(layer))).collect();
-        if early {
-            self.free(&mut embedding, holding(Role::Working).into_iter());
-        }
+        let Self { parts, chunk, .. } = *self;
+        let rows = parts.rows(chunk);
+        let mut stacks: Vec<Stack> = rows.iter().map(|row| self.stack(row)).collect();
         let mut loss = self.forward(&parts.loss);
-        for (layer, slots) in chunk.layers.clone().zip(&mut layers) {
-            let (_, tape) = parts.layer(layer).forward();
-            self.free(slots, tape.cached.iter().copied());
+        for (row, stack) in rows.iter().zip(&mut stacks) {
+            for (layer, slots) in row.layers.clone().zip(&mut stack.layers) {
+                let (_, tape) = parts.layer(layer).forward();
+                self.free(slots, tape.cached.iter().copied());
+            }
         }
         self.free(&mut loss, parts.loss.tape.cached.iter().copied());
 
         self.play(&mut loss, &parts.loss.tape, parts.loss.backward());
-        for (layer, slots) in chunk.layers.clone().zip(layers).rev() {
-            self.backward(parts.layer(layer), slots);
+        // The head's share of a tied gradient is the embedding's; the loss itself is the program's until the end.
+        let waiting = (0..loss.len()).find(|storage| parts.loss.tape.waits(*storage));
+        let mut waits = waiting.and_then(|storage| loss[storage].take());
+        for (row, stack) in rows.iter().zip(stacks).rev() {
+            self.stack_backward(row, stack, &mut waits);
         }
-        self.free(&mut embedding, holding(Role::Saved).into_iter());
-        if !early {
-            self.free(&mut embedding, holding(Role::Working).into_iter());
-        }
-        // The head's share of a tied gradient is the embedding's from here on.
-        if let Some(awaited) = parts.embedding.tape.awaited() {
-            let share = left_by_loss(parts, false)
-                .into_iter()
-                .find(|storage| parts.loss.tape.storages[*storage].tensor == &tensors::WEIGHT_GRADIENT);
-            embedding[awaited] = share.and_then(|share| loss[share].take());
-        }
-        self.finish(&parts.embedding, embedding);
-        for (storage, slot) in loss.iter_mut().enumerate() {
-            if let Some(block) = slot.take() {
-                match parts.loss.tape.storages[storage].role {
-                    Role::Gradient => self.gradients.push(block),
-                    _ => self.allocator.give(block),
-                }
-            }
-        }
+        self.gradients.extend(waits);
+        self.leave(&parts.loss, &mut loss);
     }
+}
+
+/// The blocks behind the parts of one stack.
+struct Stack {
+    embedding: Option<Slots>,
+    layers: Vec<Slots>,
+    end: Option<Slots>,
 }

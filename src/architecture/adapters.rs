@@ -112,14 +112,17 @@ impl Body {
 impl Architecture {
     /// The adapters' tensors.
     pub fn adapters(&self, targets: Targets) -> Vec<Weight> {
-        let all: Vec<usize> = (0..self.order.len()).collect();
+        let all: Vec<usize> = (0..self.layers()).collect();
         self.adapters_in(targets, &all)
     }
 
     /// The adapters' tensors of these layers.
     pub fn adapters_in(&self, targets: Targets, layers: &[usize]) -> Vec<Weight> {
         let mut all = Vec::new();
-        for (kind, count) in self.kinds.iter().zip(self.counts(layers)).filter(|(_, count)| *count > 0) {
+        let own = self.kinds.iter().zip(self.counts(layers));
+        let encoder =
+            self.encoder.iter().flat_map(|encoder| encoder.kinds.iter().zip(encoder.counts(layers)));
+        for (kind, count) in encoder.chain(own).filter(|(_, count)| *count > 0) {
             let mut add = |linear: Linear| {
                 if targets.covers(linear.weight.module()) {
                     let (a, b) = of(linear.weight);

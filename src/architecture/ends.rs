@@ -52,6 +52,10 @@ pub struct Stack {
     pub order: Vec<u8>,
     /// The norm after the last layer.
     pub final_norm: Option<Norm>,
+    /// Dropout probability of what either stack puts out.
+    pub dropout: f64,
+    /// The decoder's output is multiplied by a number before the head reads it.
+    pub scaled_head: bool,
 }
 
 /// What the last layer's output is turned into.

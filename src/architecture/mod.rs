@@ -98,7 +98,7 @@ impl Architecture {
     pub fn modelled(&self) -> bool {
         let plain = self.embedding.tables.len() <= 3
             && self.embedding.other.is_empty() != self.embedding.image.is_some()
-            && self.encoder.is_none()
+            && self.encoder.as_ref().is_none_or(|encoder| encoder.embedding.other.is_empty())
             && self.head.other.is_empty()
             && match self.head.output {
                 Output::Tokens(_) | Output::Pooled(..) => self.embedding.image.is_none(),
@@ -106,7 +106,8 @@ impl Architecture {
                 Output::None => false,
             }
             && !self.counted_only;
-        plain && self.kinds.iter().flat_map(|kind| &kind.sublayers).all(Sublayer::modelled)
+        let kinds = self.kinds.iter().chain(self.encoder.iter().flat_map(|encoder| &encoder.kinds));
+        plain && kinds.flat_map(|kind| &kind.sublayers).all(Sublayer::modelled)
     }
 
     /// Whether each token sees only those before it: then the loss compares each with the next.
@@ -137,9 +138,14 @@ impl Architecture {
         if part { Symbol::Dr } else { Symbol::D }
     }
 
-    /// Number of layers.
-    pub fn layers(&self) -> u64 {
-        self.order.len() as u64
+    /// Number of layers of all stacks, an encoder's first.
+    pub fn layers(&self) -> usize {
+        self.encoder_layers() + self.order.len()
+    }
+
+    /// Number of layers of the encoder beside it.
+    pub fn encoder_layers(&self) -> usize {
+        self.encoder.as_ref().map_or(0, |encoder| encoder.order.len())
     }
 
     /// The size behind a symbol.

@@ -89,7 +89,9 @@ pub enum ScoreBias {
     None,
     /// A table of relative positions `[buckets, a]` that this layer owns.
     Own(Param),
-    /// The table of an earlier layer.
+    /// Zeros that this layer makes (T5's cross attention).
+    Zeros,
+    /// What an earlier layer made.
     Shared,
 }
 
@@ -171,8 +173,12 @@ pub struct GatedMlp {
     pub width: Dim,
     /// Input projections.
     pub gate_up: GateUp,
+    /// Activation function of the gate.
+    pub act: Activation,
     /// Output projection.
     pub down: Linear,
+    /// Dropout probability of what the output projection reads.
+    pub dropout: f64,
 }
 
 impl GatedMlp {
@@ -189,8 +195,10 @@ impl GatedMlp {
 /// The activation function of a plain feed-forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// One kernel (`gelu`, `relu`, `silu`).
+    /// One kernel that keeps its input (`gelu`, `silu`).
     Kernel,
+    /// One kernel that keeps its output.
+    Relu,
     /// `gelu_new`: seven Python operators.
     PythonGelu,
 }
@@ -204,6 +212,8 @@ pub struct PlainMlp {
     pub act: Activation,
     /// Output projection.
     pub down: Linear,
+    /// Dropout probability of what the output projection reads.
+    pub dropout: f64,
 }
 
 /// How queries are projected under latent attention.
@@ -344,21 +354,26 @@ pub struct Sublayer {
     pub on_sum: Option<Norm>,
     /// Dropout probability of the body's output.
     pub dropout: f64,
+    /// It is the layer that drops, not the body.
+    pub dropped_by_layer: bool,
 }
 
 impl Sublayer {
     /// `x + body(norm(x))`.
     pub const fn pre_norm(norm: Norm, body: Body) -> Self {
-        Self { before: Some(norm), body, after: None, on_sum: None, dropout: 0.0 }
+        Self { before: Some(norm), body, after: None, on_sum: None, dropout: 0.0, dropped_by_layer: false }
     }
 
     /// Whether `ledger::activations` knows how it runs.
     pub(super) fn modelled(&self) -> bool {
         match &self.body {
-            Body::Attention(attention) => attention.bias == ScoreBias::None,
-            Body::GatedMlp(_) | Body::PlainMlp(_) | Body::LatentAttention(_) => true,
+            Body::Attention(_)
+            | Body::CrossAttention(_)
+            | Body::GatedMlp(_)
+            | Body::PlainMlp(_)
+            | Body::LatentAttention(_) => true,
             Body::Moe(moe) => moe.correction.is_none() && moe.gate_up.bias.is_none(),
-            Body::CrossAttention(_) | Body::Counted(_) => false,
+            Body::Counted(_) => false,
         }
     }
 

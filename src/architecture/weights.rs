@@ -1,6 +1,6 @@
 //! The parameter tensors of a model.
 
-use super::{Architecture, Layer};
+use super::{Architecture, Layer, Stack};
 use crate::ledger::{Dim, Dtype, Group, Shape, Symbol};
 
 /// One parameter tensor of a module.
@@ -160,7 +160,7 @@ pub(super) const MLP: [Names; 3] = [
 impl Architecture {
     /// Every parameter tensor, each shared tensor once.
     pub fn weights(&self) -> Vec<Weight> {
-        let all: Vec<usize> = (0..self.order.len()).collect();
+        let all: Vec<usize> = (0..self.layers()).collect();
         self.weights_in(&all, true, true)
     }
 
@@ -171,9 +171,13 @@ impl Architecture {
         let mut add = |param: Param, count: u64| Weight::merge(&mut all, param, count);
         if embedding {
             self.embedding.params(&mut |param| add(param, 1));
-            if let Some(encoder) = &self.encoder {
+        }
+        if let Some(encoder) = &self.encoder {
+            if embedding {
                 encoder.embedding.params(&mut |param| add(param, 1));
-                add_layers(&encoder.kinds, &counts(encoder.kinds.len(), encoder.order.iter()), &mut add);
+            }
+            add_layers(&encoder.kinds, &encoder.counts(layers), &mut add);
+            if layers.contains(&encoder.order.len().saturating_sub(1)) {
                 encoder.final_norm.iter().for_each(|norm| norm.params(&mut |param| add(param, 1)));
             }
         }
@@ -189,6 +193,14 @@ impl Architecture {
     }
 
     /// How many of these layers are of each kind.
+    pub(super) fn counts(&self, layers: &[usize]) -> Vec<u64> {
+        let first = self.encoder_layers();
+        counts(self.kinds.len(), layers.iter().filter_map(|layer| self.order.get(layer.checked_sub(first)?)))
+    }
+}
+
+impl Stack {
+    /// How many of these layers are of each kind of this stack, which comes first.
     pub(super) fn counts(&self, layers: &[usize]) -> Vec<u64> {
         counts(self.kinds.len(), layers.iter().filter_map(|layer| self.order.get(*layer)))
     }

@@ -55,9 +55,12 @@ struct Group {
 
 const fn name(phase: Phase) -> Text {
     match phase {
-        Phase::Embedding | Phase::Forward => text::FORWARD,
+        Phase::Embedding | Phase::Forward | Phase::EncoderEnd | Phase::DecoderEmbedding => text::FORWARD,
         Phase::Loss | Phase::LossBackward => text::LOSS,
-        Phase::Backward | Phase::EmbeddingBackward => text::BACKWARD,
+        Phase::Backward
+        | Phase::DecoderEmbeddingBackward
+        | Phase::EncoderEndBackward
+        | Phase::EmbeddingBackward => text::BACKWARD,
         Phase::Optimizer => text::OPTIMIZER,
         Phase::Always => text::BETWEEN,
     }

@@ -181,6 +181,7 @@ keys! {
     Packed "packed", Advanced, Kind::Flag, NotYet;
     PaddingMask "padding_mask", Advanced, Kind::Flag, Yes;
     KeepLogits "keep_logits", Advanced, Kind::Flag, Yes;
+    MaxTargetLength "max_target_length", Advanced, Kind::Tokens { min: 1, max: 1 << 24 }, Yes;
     ExpandableSegments "expandable_segments", Advanced, Kind::Flag, Yes;
 
     Lang "lang", Page, Kind::Choice(&["en", "zh"]), Yes, page.lang;

@@ -207,7 +207,8 @@ impl Ground {
 /// Estimates one configuration of a model that was read already (its model keys are not looked at again).
 pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let Ground { layout, setup, symbols, plan, engine } = Ground::of(model, config);
-    let parts = Parts::of(model, &symbols, &plan, &layout);
+    let exchanged = symbols.exchanged();
+    let parts = Parts::of(model, [&symbols, &exchanged], &plan, &layout);
     let profiles = Profiles::of(&parts);
     let job = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine };
     let workspaces = totals::workspaces(totals::card(config));

@@ -4,9 +4,8 @@ use super::Saved;
 use crate::ledger::engine::{Script, Side};
 use crate::ledger::rows::{Rows, Span};
 use crate::ledger::tape::{Role, Storage};
-use crate::ledger::{Block, Chunk, Entry, Group, Part, Parts, Phase, Plan, Shape, Stage};
+use crate::ledger::{Block, Chunk, Entry, Group, Part, Parts, Phase, Plan, Row, Shape, Stage};
 use crate::timeline::{self, Worst};
-use std::ops::Range;
 
 /// The parts of a step around its worst instant.
 pub(super) struct Scene<'s, 'n> {
@@ -20,8 +19,13 @@ pub(super) struct Scene<'s, 'n> {
 impl<'s, 'n> Scene<'s, 'n> {
     /// The part that makes the worst instant (`None`: the optimizer, or nothing runs).
     fn here(&self) -> Option<&'s Part<'n>> {
+        let middle = self.parts.middle.as_ref();
         match (self.worst.moment.phase, self.layer()) {
             (Phase::Embedding | Phase::EmbeddingBackward, _) => Some(&self.parts.embedding),
+            (Phase::EncoderEnd | Phase::EncoderEndBackward, _) => middle.map(|middle| &middle.end),
+            (Phase::DecoderEmbedding | Phase::DecoderEmbeddingBackward, _) => {
+                middle.map(|middle| &middle.embedding)
+            }
             (Phase::Loss | Phase::LossBackward, _) => Some(&self.parts.loss),
             (Phase::Forward | Phase::Backward, Some(layer)) => Some(self.parts.layer(layer)),
             _ => None,
@@ -50,14 +54,16 @@ impl<'s, 'n> Scene<'s, 'n> {
         })
     }
 
-    /// Whether the layer at this position runs this part.
-    fn runs(&self, layer: usize, part: &Part) -> bool {
-        std::ptr::eq(self.parts.layer(layer), part)
-    }
-
-    /// The parts that layers run.
-    fn layer_parts(&self) -> impl Iterator<Item = &'s Part<'n>> {
-        self.parts.layers.iter()
+    /// How far the chunk has come: the place of the running part in the order of forward, whichever way the step goes.
+    /// What a part before it made is alive; so are, in backward, the gradients that a part after it made.
+    fn at(&self) -> usize {
+        match (self.worst.moment.phase, self.layer()) {
+            (Phase::Forward | Phase::Backward, Some(layer)) => self.parts.place_of_layer(layer),
+            (Phase::EncoderEnd | Phase::EncoderEndBackward, _) => self.parts.place_of_end(),
+            (Phase::DecoderEmbedding | Phase::DecoderEmbeddingBackward, _) => self.parts.place_of_end() + 1,
+            (Phase::Loss | Phase::LossBackward, _) => self.parts.place_of_loss(),
+            _ => 0,
+        }
     }
 
     /// How many micro-batches wait for their backward in a chunk, beside the one that runs.
@@ -65,33 +71,31 @@ impl<'s, 'n> Scene<'s, 'n> {
         self.worst.waiting.get(chunk).copied().unwrap_or(0)
     }
 
-    /// The chunk that runs at the worst instant.
+    /// The chunk that runs at the worst instant (`None`: the optimizer, or nothing).
     fn chunk(&self) -> Option<&'s Chunk> {
-        self.stage.chunks.get(self.worst.chunk)
+        let runs = !matches!(self.worst.moment.phase, Phase::Always | Phase::Optimizer);
+        self.stage.chunks.get(self.worst.chunk).filter(|_| runs)
     }
 
-    /// How many layers of a chunk run this part.
-    fn layers_of(&self, layers: Range<usize>, part: &Part) -> u64 {
-        layers.filter(|layer| self.runs(*layer, part)).count() as u64
+    /// The places of a chunk's layers that run this part.
+    fn places<'c>(&'c self, chunk: &Chunk, part: &'c Part<'n>) -> impl Iterator<Item = usize> + 'c {
+        let layers = chunk.layers.clone().filter(|layer| std::ptr::eq(self.parts.layer(*layer), part));
+        layers.map(|layer| self.parts.place_of_layer(layer))
     }
 
-    /// Layers of the running micro-batch that have finished forward but not begun backward.
-    fn done(&self) -> Range<usize> {
-        let Some(chunk) = self.chunk() else { return 0..0 };
-        match (self.worst.moment.phase, self.layer()) {
-            (Phase::Forward | Phase::Backward, Some(layer)) => chunk.layers.start..layer,
-            (Phase::Loss | Phase::LossBackward, _) => chunk.layers.clone(),
-            _ => 0..0,
-        }
+    /// How many layers of the running chunk run this part at a place of which `which` holds.
+    fn layers_where(&self, part: &Part<'n>, which: impl Fn(usize) -> bool) -> u64 {
+        let places = self.chunk().into_iter().flat_map(|chunk| self.places(chunk, part));
+        places.filter(|place| which(*place)).count() as u64
     }
 
     /// How many layers of this part are whole at the worst instant, of every micro-batch, and of how many micro-batches
     /// and layers backward keeps something at that time.
-    fn kept(&self, part: &Part) -> (u64, u64) {
-        let mut whole = self.layers_of(self.done(), part);
+    fn kept(&self, part: &Part<'n>) -> (u64, u64) {
+        let mut whole = self.layers_where(part, |place| place < self.at());
         let mut all = 0;
         for (index, chunk) in self.stage.chunks.iter().enumerate() {
-            let (layers, waiting) = (self.layers_of(chunk.layers.clone(), part), self.waiting(index));
+            let (layers, waiting) = (self.places(chunk, part).count() as u64, self.waiting(index));
             whole = whole.saturating_add(layers.saturating_mul(waiting));
             all = layers.saturating_mul(waiting.saturating_add(1)).saturating_add(all);
         }
@@ -106,23 +110,13 @@ impl<'s, 'n> Scene<'s, 'n> {
     /// Adds what backward keeps, and what only the worst instant holds.
     pub(super) fn activations(&self, rows: &mut Rows) {
         let phase = self.worst.moment.phase;
-        let mut held = vec![false; self.parts.embedding.tape.storages.len()];
-        if self.stage.embeds() {
-            held = timeline::held(self.parts);
-            let runs = self.chunk().is_some_and(|chunk| chunk.embedding);
-            let waiting = self.waiting_where(|chunk| chunk.embedding);
-            let tables = runs && phase > Phase::Embedding && phase < Phase::EmbeddingBackward;
-            let lingers = self.plan.recompute_layers > 0;
-            let working = runs && phase == Phase::Forward || (tables && lingers);
-            let masks = if lingers { waiting } else { 0 } + u64::from(working);
-            rows.lasting(
-                &self.parts.embedding.tape,
-                &held,
-                (waiting + u64::from(tables), masks),
-                waiting + 1,
-            );
+        for (index, chunk) in self.stage.chunks.iter().enumerate() {
+            let runs = index == self.worst.chunk && self.chunk().is_some();
+            for row in self.parts.rows(chunk) {
+                self.around(&row, (runs, self.waiting(index)), rows);
+            }
         }
-        for part in self.layer_parts() {
+        for part in &self.parts.layers {
             let (whole, all) = self.kept(part);
             rows.saved(part, Span { from: Phase::Forward, until: Phase::Backward }, all, whole);
         }
@@ -139,8 +133,9 @@ impl<'s, 'n> Scene<'s, 'n> {
             rows.again(here, Phase::Backward);
         }
         let mut alive = timeline::alive(here, self.backward(), self.worst.events);
-        if phase == Phase::EmbeddingBackward {
+        if matches!(phase, Phase::EmbeddingBackward | Phase::DecoderEmbeddingBackward) {
             // What the embedding made for the layers was freed with them.
+            let held = timeline::held(here);
             alive.iter_mut().zip(&held).for_each(|(alive, held)| *alive &= !held);
         }
         let tape = if self.backward() { &here.tape } else { first };
@@ -153,29 +148,71 @@ impl<'s, 'n> Scene<'s, 'n> {
         rows.alive(tape, &alive, phase);
     }
 
-    /// Working tensors that outlive their part: what autocast's cache holds until forward is over, and the loss
-    /// with its gradient, which the program holds until backward is.
+    /// What a stack's embedding leaves for its layers (tables, masks), what it keeps for its own backward, what the
+    /// stack's program holds until its layers have run, and what is kept of the end of an encoder.
+    fn around(&self, row: &Row<'_, 'n>, (runs, waiting): (bool, u64), rows: &mut Rows) {
+        let at = self.at();
+        let place = self.parts.place_of_layer(row.layers.start).saturating_sub(1);
+        let last = place + row.layers.len();
+        let after = runs && at > place;
+        let running = after && !self.backward() && at <= last;
+        if let Some(embedding) = row.embedding {
+            let tape = &embedding.tape;
+            let lingers = self.plan.recompute_layers > 0;
+            let masks = if lingers { waiting } else { 0 } + u64::from(running || (after && lingers));
+            let tables = waiting + u64::from(after);
+            rows.lasting(tape, &timeline::held(embedding), (tables, masks), waiting + 1);
+            rows.lasting(tape, &timeline::kept(embedding), (tables, 0), waiting + 1);
+            let span = Span { from: row.phases[0], until: Phase::Forward };
+            rows.working(tape, &tape.held_by_stack, span, u64::from(running));
+        }
+        for part in self.parts.layers.iter().filter(|_| running) {
+            let ran = self.layers_where(part, |other| (place..at).contains(&other));
+            let (_, tape) = part.forward();
+            let span = Span { from: Phase::Forward, until: Phase::Forward };
+            rows.working(tape, &tape.held_by_stack, span, ran);
+        }
+        if let Some(end) = row.end {
+            let span = Span { from: Phase::EncoderEnd, until: Phase::EncoderEndBackward };
+            let whole = u64::from(runs && at > self.parts.place_of_end());
+            rows.saved(end, span, waiting + 1, waiting + whole);
+        }
+    }
+
+    /// Working tensors that outlive their part: what the program and autocast's cache hold until forward is over, the
+    /// loss with its gradient, which the program holds until backward is, and leaves of the graph.
     fn left_behind(&self, rows: &mut Rows) {
-        let phase = self.worst.moment.phase;
-        if phase == Phase::Forward || phase == Phase::Loss {
-            for part in self.layer_parts() {
-                let whole = self.layers_of(self.done(), part);
+        let Some(chunk) = self.chunk() else { return };
+        let at = self.at();
+        for part in &self.parts.layers {
+            if self.backward() {
+                let span = Span { from: Phase::Forward, until: Phase::Optimizer };
+                let through = self.layers_where(part, |place| place > at) > 0;
+                for tape in part.tapes().filter(|_| through) {
+                    rows.left(tape, &tape.held_by_graph, span);
+                }
+            } else {
+                let whole = self.layers_where(part, |place| place < at);
                 let (_, tape) = part.forward();
                 rows.working(tape, &tape.cached, Span { from: Phase::Forward, until: Phase::Loss }, whole);
             }
         }
-        let loss = self.chunk().is_some_and(|chunk| chunk.loss);
-        if loss && (phase == Phase::Backward || phase == Phase::EmbeddingBackward) {
-            let mut left = timeline::left_by_loss(self.parts, phase == Phase::EmbeddingBackward);
+        if !self.backward() || at == self.parts.place_of_loss() {
+            return;
+        }
+        let span = Span { from: Phase::Loss, until: Phase::Optimizer };
+        let middle = self.parts.middle.as_ref();
+        if let Some(middle) = middle.filter(|_| (1..=self.parts.place_of_end()).contains(&at)) {
+            let left = timeline::waiting_gradient(&middle.embedding);
+            rows.working(&middle.embedding.tape, &left, span, 1);
+        }
+        if chunk.loss {
+            let taken = at == 0 || (middle.is_some() && at <= self.parts.place_of_end() + 1);
+            let mut left = timeline::left_by_loss(self.parts, taken);
             if self.taken(&self.parts.loss) {
                 left.retain(|storage| self.parts.loss.tape.storages[*storage].role != Role::Passing);
             }
-            rows.working(
-                &self.parts.loss.tape,
-                &left,
-                Span { from: Phase::Loss, until: Phase::Optimizer },
-                1,
-            );
+            rows.working(&self.parts.loss.tape, &left, span, 1);
         }
     }
 
@@ -195,20 +232,24 @@ impl<'s, 'n> Scene<'s, 'n> {
         if !self.backward() {
             return;
         }
-        let phase = self.worst.moment.phase;
         let Some(chunk) = self.chunk() else { return };
-        let done = match (phase, self.layer()) {
-            (Phase::Backward, Some(layer)) => layer + 1..chunk.layers.end,
-            (Phase::EmbeddingBackward, _) => chunk.layers.clone(),
-            _ => 0..0,
-        };
+        let at = self.at();
         // Chunks behind this one are through.
-        let behind = self.stage.chunks.iter().skip(self.worst.chunk + 1);
-        let done: Vec<usize> = behind.flat_map(|chunk| chunk.layers.clone()).chain(done).collect();
-        let parts: Vec<(&Part, u64)> = self
-            .layer_parts()
-            .map(|part| (part, done.iter().filter(|layer| self.runs(**layer, part)).count() as u64))
-            .collect();
+        let behind = || self.stage.chunks.iter().skip(self.worst.chunk + 1);
+        let through = |part| {
+            let before: u64 = behind().map(|chunk| self.places(chunk, part).count() as u64).sum();
+            before + self.layers_where(part, |place| place > at)
+        };
+        let mut parts: Vec<(&Part, u64)> =
+            self.parts.layers.iter().map(|part| (part, through(part))).collect();
+        let ended = self.stage.ends() && (self.worst.moment.phase > Phase::LossBackward || !chunk.loss);
+        parts.push((&self.parts.loss, u64::from(ended)));
+        if let Some(middle) = &self.parts.middle {
+            let has = |chunk: &Chunk| chunk.layers.contains(&middle.at);
+            let gone = |place: usize| u64::from(behind().any(has) || (has(chunk) && place > at));
+            let end = self.parts.place_of_end();
+            parts.extend([(&middle.end, gone(end)), (&middle.embedding, gone(end + 1))]);
+        }
         let alive = self.here().map(|part| (part, timeline::alive(part, true, self.worst.events)));
         for row in rows {
             let here = |part: &Part, alive: &[bool]| {
@@ -218,11 +259,8 @@ impl<'s, 'n> Scene<'s, 'n> {
                 part.tape.storages.iter().zip(alive).filter(|pair| of(*pair)).count() as u64
             };
             let mut count = alive.as_ref().map_or(0, |(part, alive)| here(part, alive));
-            for (part, layers) in &parts {
-                count += layers * made(part, row);
-            }
-            if self.stage.ends() && (phase > Phase::LossBackward || !chunk.loss) {
-                count += made(&self.parts.loss, row);
+            for (part, times) in &parts {
+                count += times * made(part, row);
             }
             row.at_peak = (row.bytes / row.count.max(1)).saturating_mul(count.min(row.count));
         }
@@ -259,12 +297,13 @@ pub(super) fn saved(scene: &Scene) -> Saved {
             by_group[storage.group as usize] = by_group[storage.group as usize].saturating_add(bytes);
         }
     };
-    if scene.stage.embeds() {
-        scene.parts.embedding.saved().for_each(|storage| add(storage, 1));
+    for row in scene.stage.chunks.iter().flat_map(|chunk| scene.parts.rows(chunk)) {
+        let around = row.embedding.into_iter().chain(row.end).flat_map(Part::saved);
+        around.for_each(|storage| add(storage, 1));
     }
-    for part in scene.layer_parts() {
-        let count = scene.stage.layers().filter(|layer| scene.runs(*layer, part)).count() as u64;
-        part.saved().for_each(|storage| add(storage, count));
+    for part in &scene.parts.layers {
+        let count: usize = scene.stage.chunks.iter().map(|chunk| scene.places(chunk, part).count()).sum();
+        part.saved().for_each(|storage| add(storage, count as u64));
     }
     if scene.stage.ends() {
         scene.parts.loss.saved().for_each(|storage| add(storage, 1));

@@ -14,13 +14,18 @@ use crate::ledger::{Block, Entry, Part, Parts, Phase};
 pub fn requests(config: &Config, answer: &Estimate) -> Result<Vec<Entry>, Vec<Problem>> {
     let model = Architecture::of(config)?;
     let Ground { layout, symbols, plan, .. } = Ground::of(&model, config);
-    let parts = Parts::of(&model, &symbols, &plan, &layout);
+    let exchanged = symbols.exchanged();
+    let parts = Parts::of(&model, [&symbols, &exchanged], &plan, &layout);
     let mut all = Asked::default();
     for (index, part) in parts.layers.iter().enumerate() {
         let times = parts.order.iter().filter(|&&layer| layer == index).count() as u64;
         all.part(part, times, [Phase::Forward, Phase::Backward]);
     }
     all.part(&parts.embedding, 1, [Phase::Embedding, Phase::EmbeddingBackward]);
+    if let Some(middle) = &parts.middle {
+        all.part(&middle.end, 1, [Phase::EncoderEnd, Phase::EncoderEndBackward]);
+        all.part(&middle.embedding, 1, [Phase::DecoderEmbedding, Phase::DecoderEmbeddingBackward]);
+    }
     all.part(&parts.loss, 1, [Phase::Loss, Phase::LossBackward]);
     // What no operator makes: weights, states, buffers.
     let made = all.entries.len();

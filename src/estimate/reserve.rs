@@ -54,7 +54,8 @@ fn replay(model: &Architecture, config: &Config, room: u64, order: Order) -> Opt
     let Ground { layout, setup, symbols, plan, engine } = Ground::of(model, config);
     let [stage] = layout.stages.as_slice() else { return None };
     let chunk = stage.chunks.first().filter(|_| model.modelled() && config.gpus <= 1)?;
-    let parts = Parts::of(model, &symbols, &plan, &layout);
+    let exchanged = symbols.exchanged();
+    let parts = Parts::of(model, [&symbols, &exchanged], &plan, &layout);
     let rank = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine }.rank(stage);
     let workspaces = totals::workspaces(totals::card(config));
     let card = Card { room, expandable: flag(config, "expandable_segments") };

@@ -153,7 +153,7 @@ impl Setup {
             Attention::Flash => Kernel::Flash,
             Attention::Eager => Kernel::Eager,
         };
-        let layers = model.order.len();
+        let layers = model.layers();
         let first = config.recompute_layers.and_then(|n| usize::try_from(n).ok()).unwrap_or(layers);
         let recompute_layers = if config.recompute == Recompute::Full { first.min(layers) } else { 0 };
         let added = self.gradient_buffer || config.accumulation > 1;
@@ -171,6 +171,7 @@ impl Setup {
             padding,
             frozen: self.lora.is_some(),
             lora: self.lora,
+            checkpointed: recompute_layers > 0,
             quantized: self.quantized,
             workspace: (!matches!(engine, Engine::Alone)).then(|| totals::workspace(totals::card(config))),
         };

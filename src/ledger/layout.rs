@@ -79,17 +79,18 @@ impl Layout {
     pub(crate) fn of(model: &Architecture, config: &Config) -> Self {
         let positive = |degree: u64| degree.max(1);
         let [tp, cp, ep, etp] = [config.tp, config.cp, config.ep, config.etp].map(positive);
-        let pp = config.pp.clamp(1, model.layers().max(1));
-        let vpp = if pp == 1 { 1 } else { config.vpp.clamp(1, model.layers().max(1)) };
+        let layers = (model.layers() as u64).max(1);
+        let pp = config.pp.clamp(1, layers);
+        let vpp = if pp == 1 { 1 } else { config.vpp.clamp(1, layers) };
         let gpus = positive(config.gpus);
         let dp = positive(gpus / tp.saturating_mul(pp).saturating_mul(cp));
         let expert_dp = positive(gpus / etp.saturating_mul(ep).saturating_mul(pp));
         let mut problems = Vec::new();
-        let sizes = sizes(model.layers(), pp, config, &mut problems);
+        let sizes = sizes(model.layers() as u64, pp, config, &mut problems);
         let stages = (0..pp)
             .map(|rank| Stage {
                 rank,
-                chunks: chunks(rank, &sizes, vpp, model.order.len()),
+                chunks: chunks(rank, &sizes, vpp, model.layers()),
                 turns: schedule::turns(config.schedule, rank, pp, vpp, config.accumulation),
             })
             .collect();
@@ -115,7 +116,11 @@ impl Layout {
         numbers.set(Symbol::B, config.batch);
         // An image makes its own number of tokens.
         numbers.set(Symbol::S, model.embedding.image.map_or(config.seq, |image| image.tokens));
+        if model.encoder.is_some() {
+            numbers.set(Symbol::T, target_length(config));
+        }
         numbers.share(Symbol::S, self.cp);
+        numbers.share(Symbol::T, self.cp);
         if let Some(padded) = padded_vocabulary(model, config, self.tp) {
             numbers.set(Symbol::V, padded);
         }
@@ -145,6 +150,13 @@ impl Layout {
         }
         places
     }
+}
+
+/// Tokens of a target sequence. T5's own pretraining pairs 512 tokens with 114 (Raffel et al. 2020, section 3.1.4):
+/// about a quarter.
+fn target_length(config: &Config) -> u64 {
+    let given = config.advanced.get("max_target_length").and_then(serde_json::Value::as_u64);
+    given.unwrap_or((config.seq / 4).max(1))
 }
 
 /// The vocabulary with the rows that make it divide: as given, or as Megatron pads it (`--make-vocab-size-divisible-by`

@@ -17,7 +17,7 @@ pub(crate) mod tape;
 pub(crate) mod weights;
 
 pub(crate) use layout::{Chunk, Layout, Stage};
-pub(crate) use parts::{Part, Parts, Plan};
+pub(crate) use parts::{Part, Parts, Plan, Row};
 pub use phase::Phase;
 pub use shape::{Dim, Dtype, Shape, Symbol, Symbols};
 

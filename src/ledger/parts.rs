@@ -1,10 +1,12 @@
-//! The parts of one training step on one GPU: embedding, each distinct layer, head and loss. Each is run once on a
-//! tape; the timeline strings them together.
+//! The parts of one training step on one GPU: embedding, each distinct layer, head and loss (and, between the stacks of
+//! an encoder–decoder, what ends the one and begins the other). Each is run once on a tape; the timeline strings them
+//! together.
 
-use super::activations::{self, Criterion, Kernel, Mask, Run, STREAM};
+use super::activations::{self, Criterion, Kernel, Mask, Run, STREAM, Shared, Side};
 use super::tape::{Event, Gradients, Role, Storage, Tape};
-use super::{Dtype, Group, Layout, Symbols};
-use crate::architecture::{Architecture, Body, Layer, weights};
+use super::{Chunk, Dim, Dtype, Group, Layout, Phase, Shape, Symbol, Symbols};
+use crate::architecture::{Architecture, Body, Embedding, Layer, ScoreBias, Stack, weights};
+use std::ops::Range;
 
 /// What happens when a part runs.
 #[derive(Debug)]
@@ -18,12 +20,38 @@ pub(crate) struct Part<'n> {
 /// All parts of a step.
 #[derive(Debug)]
 pub(crate) struct Parts<'n> {
+    /// What is before the first layer.
     pub(crate) embedding: Part<'n>,
     /// The distinct ways in which layers run.
     pub(crate) layers: Vec<Part<'n>>,
     /// For each layer from the first to the last, its index in `layers`.
     pub(crate) order: Vec<usize>,
+    /// What is between the layers of an encoder and those of its decoder.
+    pub(crate) middle: Option<Middle<'n>>,
     pub(crate) loss: Part<'n>,
+}
+
+/// Between two stacks.
+#[derive(Debug)]
+pub(crate) struct Middle<'n> {
+    /// Position of the decoder's first layer.
+    pub(crate) at: usize,
+    /// Norm and dropout of the encoder's output.
+    pub(crate) end: Part<'n>,
+    /// The decoder's embedding.
+    pub(crate) embedding: Part<'n>,
+}
+
+/// Layers of one stack that a chunk runs, with what it runs around them.
+#[derive(Clone, Debug)]
+pub(crate) struct Row<'p, 'n> {
+    pub(crate) embedding: Option<&'p Part<'n>>,
+    /// Forward and backward of the embedding.
+    pub(crate) phases: [Phase; 2],
+    /// Positions of its layers.
+    pub(crate) layers: Range<usize>,
+    /// What an encoder does after them.
+    pub(crate) end: Option<&'p Part<'n>>,
 }
 
 /// What the parts depend on beside the model.
@@ -64,6 +92,11 @@ impl<'n> Part<'n> {
         again.iter().chain(&self.tape.backward)
     }
 
+    /// All its tapes.
+    pub(crate) fn tapes(&self) -> impl Iterator<Item = &Tape<'n>> {
+        std::iter::once(&self.tape).chain(&self.bare)
+    }
+
     /// What backward keeps from forward.
     pub(crate) fn saved(&self) -> impl Iterator<Item = &Storage> {
         let tape = self.bare.as_ref().unwrap_or(&self.tape);
@@ -72,34 +105,40 @@ impl<'n> Part<'n> {
 }
 
 impl<'n> Parts<'n> {
-    /// Runs every part of `model` once.
-    pub(crate) fn of(model: &Architecture, numbers: &'n Symbols, plan: &Plan, layout: &Layout) -> Self {
+    /// Runs every part of `model` once. `numbers`: as its first stack sees them, and (an encoder–decoder) its second.
+    pub(crate) fn of(model: &Architecture, numbers: [&'n Symbols; 2], plan: &Plan, layout: &Layout) -> Self {
+        let [own, exchanged] = numbers;
         if !model.modelled() {
             // Nothing is known of what runs.
-            let part = || Part { tape: plan.tape(numbers, plan.run.compute.weight, true), bare: None };
-            let order = vec![0; model.order.len()];
-            return Self { embedding: part(), layers: vec![part()], order, loss: part() };
+            let part = || Part { tape: plan.tape(own, plan.run.compute.weight, true), bare: None };
+            let order = vec![0; model.layers()];
+            return Self { embedding: part(), layers: vec![part()], order, middle: None, loss: part() };
         }
-        let mut layers = Vec::new();
-        let mut ways: Vec<Way> = Vec::new();
-        let places = layout.places(model.order.len());
-        let order = model.order.iter().enumerate().map(|(position, &kind)| {
-            // Nothing before the first layer is trained: its input needs no gradient, unless recomputation asks for
-            // it (transformers, `enable_input_require_grads`).
-            let first = position == 0 && plan.run.frozen && plan.recompute_layers == 0;
-            let way = Way { kind, recomputed: plan.recomputes(places[position]), first };
-            ways.iter().position(|known| *known == way).unwrap_or_else(|| {
-                layers.push(layer_part(&model.kinds[usize::from(kind)], numbers, plan, way));
-                ways.push(way);
-                ways.len() - 1
-            })
-        });
-        let order = order.collect();
+        let places = layout.places(model.layers());
+        let mut layers = Layers { plan, places, parts: Vec::new(), ways: Vec::new(), order: Vec::new() };
+        let Some(encoder) = &model.encoder else {
+            layers.stack(&model.kinds, &model.order, (own, Side::Only));
+            return Self {
+                embedding: embedding_part(model, &model.embedding, (own, Side::Only), plan),
+                layers: layers.parts,
+                order: layers.order,
+                middle: None,
+                loss: loss_part(model, own, plan),
+            };
+        };
+        layers.stack(&encoder.kinds, &encoder.order, (own, Side::Encoder));
+        layers.stack(&model.kinds, &model.order, (exchanged, Side::Decoder));
+        let middle = Middle {
+            at: encoder.order.len(),
+            end: end_part(encoder, own, plan),
+            embedding: embedding_part(model, &model.embedding, (exchanged, Side::Decoder), plan),
+        };
         Self {
-            embedding: embedding_part(model, numbers, plan),
-            layers,
-            order,
-            loss: loss_part(model, numbers, plan),
+            embedding: embedding_part(model, &encoder.embedding, (own, Side::Encoder), plan),
+            layers: layers.parts,
+            order: layers.order,
+            middle: Some(middle),
+            loss: loss_part(model, exchanged, plan),
         }
     }
 
@@ -107,56 +146,316 @@ impl<'n> Parts<'n> {
     pub(crate) fn layer(&self, position: usize) -> &Part<'n> {
         &self.layers[self.order[position]]
     }
+
+    /// Where a layer's part comes in the order of forward, counted from the embedding (0).
+    pub(crate) fn place_of_layer(&self, layer: usize) -> usize {
+        let second = self.middle.as_ref().is_some_and(|middle| layer >= middle.at);
+        1 + layer + if second { 2 } else { 0 }
+    }
+
+    /// Where the end of an encoder comes; its decoder's embedding follows.
+    pub(crate) fn place_of_end(&self) -> usize {
+        1 + self.middle.as_ref().map_or(self.order.len(), |middle| middle.at)
+    }
+
+    /// Where head and loss come.
+    pub(crate) fn place_of_loss(&self) -> usize {
+        self.place_of_layer(self.order.len())
+    }
+
+    /// What a chunk runs before the loss, stack by stack.
+    pub(crate) fn rows(&self, chunk: &Chunk) -> Vec<Row<'_, 'n>> {
+        let Range { start, end } = chunk.layers;
+        let at = self.middle.as_ref().map_or(end, |middle| middle.at);
+        let mut rows = Vec::with_capacity(2);
+        if chunk.embedding || start < at {
+            rows.push(Row {
+                embedding: chunk.embedding.then_some(&self.embedding),
+                phases: [Phase::Embedding, Phase::EmbeddingBackward],
+                layers: start..end.min(at).max(start),
+                end: self
+                    .middle
+                    .as_ref()
+                    .filter(|_| (start + 1..=end).contains(&at))
+                    .map(|middle| &middle.end),
+            });
+        }
+        if let Some(middle) = self.middle.as_ref().filter(|_| end > at) {
+            rows.push(Row {
+                embedding: (start..end).contains(&at).then_some(&middle.embedding),
+                phases: [Phase::DecoderEmbedding, Phase::DecoderEmbeddingBackward],
+                layers: start.max(at)..end,
+                end: None,
+            });
+        }
+        rows
+    }
+}
+
+/// The distinct ways in which the layers of all stacks run.
+struct Layers<'n, 'p> {
+    plan: &'p Plan,
+    /// For each layer its place among those of its stage.
+    places: Vec<usize>,
+    parts: Vec<Part<'n>>,
+    ways: Vec<Way>,
+    order: Vec<usize>,
+}
+
+impl<'n> Layers<'n, '_> {
+    fn stack(&mut self, kinds: &[Layer], order: &[u8], (numbers, side): (&'n Symbols, Side)) {
+        let common = Common::of(kinds);
+        let start = self.order.len();
+        let any = common.any();
+        for (index, &kind) in order.iter().enumerate() {
+            let position = start + index;
+            let recomputes =
+                |position: usize| self.places.get(position).is_some_and(|place| self.plan.recomputes(*place));
+            let way = Way {
+                kind,
+                side,
+                recomputed: recomputes(position),
+                // Nothing before the first layer is trained: its input needs no gradient, unless recomputation asks for
+                // it (transformers, `enable_input_require_grads`).
+                first: position == 0 && self.plan.run.frozen && self.plan.recompute_layers == 0,
+                opens: any && index == 0,
+                follows: any && index == 1,
+                closes: any && index + 1 == order.len(),
+                handed_on: any && index == 0 && order.len() > 1 && recomputes(position + 1),
+            };
+            let known = self.ways.iter().position(|known| *known == way);
+            self.order.push(known.unwrap_or(self.parts.len()));
+            if known.is_none() {
+                let run = Turn { numbers, plan: self.plan, way, common };
+                self.parts.push(run.part(&kinds[usize::from(kind)]));
+                self.ways.push(way);
+            }
+        }
+    }
 }
 
 /// What distinguishes the runs of two layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "where a layer stands: each says one independent thing")]
 struct Way {
     kind: u8,
+    side: Side,
     recomputed: bool,
     /// The input needs no gradient.
     first: bool,
+    /// It makes what the others of its stack read,
+    opens: bool,
+    /// is the second to read it,
+    follows: bool,
+    /// or the last: no gradient of it has been made yet.
+    closes: bool,
+    /// The next layer's checkpoint keeps what this one made.
+    handed_on: bool,
 }
 
-fn layer_part<'n>(layer: &Layer, numbers: &'n Symbols, plan: &Plan, way: Way) -> Part<'n> {
-    let stream = plan.run.compute.weight;
-    let mut tape = plan.tape(numbers, stream, true);
-    tape.enter("", Group::Residual);
-    if !way.recomputed {
-        let x = tape.handed(STREAM, stream, !way.first);
-        let y = activations::layer(&mut tape, layer, x, &plan.run);
-        tape.hand_over(y);
-        tape.run_backward(y, Some(x), plan.gradients);
-        return Part { tape, bare: None };
+/// What layers of a stack read that one of them, or the other stack, made.
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    /// Relative positions.
+    bias: bool,
+    /// The bias of cross attention.
+    cross_bias: bool,
+    /// The encoder's output.
+    source: bool,
+}
+
+impl Common {
+    fn of(kinds: &[Layer]) -> Self {
+        let has = |what: &dyn Fn(&Body) -> bool| {
+            kinds.iter().flat_map(|kind| &kind.sublayers).any(|sublayer| what(&sublayer.body))
+        };
+        Self {
+            bias: has(&|body| matches!(body, Body::Attention(a) if a.bias == ScoreBias::Shared)),
+            cross_bias: has(&|body| matches!(body, Body::CrossAttention(a) if a.bias == ScoreBias::Shared)),
+            source: has(&|body| matches!(body, Body::CrossAttention(_))),
+        }
     }
-    // The recomputed forward reads the kept input, which is counted by the first.
-    let x = tape.foreign(STREAM, stream, !way.first);
-    let y = activations::layer(&mut tape, layer, x, &plan.run);
-    tape.stop_early();
-    tape.run_backward(y, Some(x), plan.gradients);
 
-    let mut bare = plan.tape(numbers, stream, false);
-    bare.enter("", Group::Residual);
-    let x = bare.handed(STREAM, stream, true);
-    bare.keep_for_recomputation(x);
-    let y = activations::layer(&mut bare, layer, x, &plan.run);
-    bare.hand_over(y);
-    Part { tape, bare: Some(bare) }
+    const fn any(self) -> bool {
+        self.bias || self.cross_bias || self.source
+    }
 }
 
-fn embedding_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {
+/// `[a, s, s]`
+const BIAS: Shape = Shape::new(&[Dim::Sym(Symbol::A), Dim::Sym(Symbol::S), Dim::Sym(Symbol::S)]);
+/// `[a, s, t]`
+const CROSS_BIAS: Shape = Shape::new(&[Dim::Sym(Symbol::A), Dim::Sym(Symbol::S), Dim::Sym(Symbol::T)]);
+/// `[b, t, h]`: the encoder's output.
+const SOURCE: Shape = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::T), Dim::Sym(Symbol::H)]);
+
+/// One run of one layer.
+struct Turn<'n, 'p> {
+    numbers: &'n Symbols,
+    plan: &'p Plan,
+    way: Way,
+    common: Common,
+}
+
+impl<'n> Turn<'n, '_> {
+    fn tape(&self, tracked: bool) -> Tape<'n> {
+        let target = self.way.side == Side::Decoder;
+        let mut tape = self.plan.tape(self.numbers, self.stream(), tracked).of_target(target);
+        tape.enter("", Group::Residual);
+        tape
+    }
+
+    const fn stream(&self) -> Dtype {
+        self.plan.run.compute.weight
+    }
+
+    fn part(&self, layer: &Layer) -> Part<'n> {
+        let run = &self.plan.run;
+        let needs_grad = !self.way.first;
+        let mut tape = self.tape(true);
+        if !self.way.recomputed {
+            let x = tape.handed(STREAM, self.stream(), needs_grad);
+            let mut shared = self.shared(&mut tape, true);
+            let y = activations::layer(&mut tape, layer, x, run, &mut shared);
+            tape.hand_over(y);
+            self.leave(&mut tape, &shared);
+            tape.run_backward(y, Some(x), self.plan.gradients);
+            return Part { tape, bare: None };
+        }
+        // The recomputed forward reads the kept input, which is counted by the first.
+        let x = tape.foreign(STREAM, self.stream(), needs_grad);
+        let mut shared = self.shared(&mut tape, false);
+        let y = activations::layer(&mut tape, layer, x, run, &mut shared);
+        if self.way.opens {
+            // Made once more, for this layer alone.
+            for made in [shared.bias, shared.cross_bias].into_iter().flatten() {
+                tape.hand_over(made);
+            }
+        }
+        tape.stop_early();
+        self.add_up(&mut tape, &shared);
+        tape.run_backward(y, Some(x), self.plan.gradients);
+
+        let mut bare = self.tape(false);
+        let x = bare.handed(STREAM, self.stream(), true);
+        bare.keep_for_recomputation(x);
+        let mut shared = self.shared(&mut bare, true);
+        let y = activations::layer(&mut bare, layer, x, run, &mut shared);
+        bare.hand_over(y);
+        self.leave(&mut bare, &shared);
+        Part { tape, bare: Some(bare) }
+    }
+
+    /// What this layer reads of what others made. `counted`: storages that the layer is the one to count are handed to
+    /// it; else all are somebody else's.
+    fn shared(&self, tape: &mut Tape, counted: bool) -> Shared {
+        let way = self.way;
+        let mut read = |shape, dtype, own: bool, needs_grad| {
+            if !(own && counted) {
+                return tape.foreign(shape, dtype, needs_grad);
+            }
+            let var = tape.handed(shape, dtype, needs_grad);
+            if way.recomputed {
+                tape.keep_for_recomputation(var);
+            }
+            var
+        };
+        let compute = self.plan.run.compute;
+        // What the first made is kept by the second's checkpoint, the earliest that has it as an argument.
+        let kept = way.follows && way.recomputed;
+        let asked = self.plan.run.checkpointed;
+        let source = self.common.source.then(|| read(SOURCE, compute.weight, way.opens, true));
+        let later = |present: bool| present && !way.opens;
+        let frozen = self.plan.run.frozen;
+        let bias = later(self.common.bias).then(|| read(BIAS, compute.weight, kept, !frozen));
+        let cross_bias =
+            later(self.common.cross_bias).then(|| read(CROSS_BIAS, compute.matmul, kept && !asked, asked));
+        Shared { bias, cross_bias, source, kept: self.common.bias || self.common.cross_bias }
+    }
+
+    /// After forward: who holds what this layer read or made, and which gradients arrive.
+    fn leave(&self, tape: &mut Tape, shared: &Shared) {
+        if self.way.opens {
+            if let Some(source) = shared.source {
+                tape.hold_for_model(source);
+            }
+            for made in [shared.bias, shared.cross_bias].into_iter().flatten() {
+                let asked = self.plan.run.checkpointed && Some(made) == shared.cross_bias;
+                if asked {
+                    tape.keep_for_recomputation(made);
+                    tape.hold_for_graph(made);
+                } else if self.way.handed_on {
+                    tape.hand_over(made);
+                } else {
+                    tape.hold_for_stack(made);
+                }
+            }
+        } else if self.way.follows && self.way.recomputed {
+            for read in [shared.bias, shared.cross_bias].into_iter().flatten() {
+                tape.hold_for_stack(read);
+            }
+        }
+        self.add_up(tape, shared);
+    }
+
+    /// Which gradients are added up from layer to layer.
+    fn add_up(&self, tape: &mut Tape, shared: &Shared) {
+        let arrives = !self.way.closes;
+        for read in [shared.source, shared.bias].into_iter().flatten() {
+            tape.share(read, arrives);
+        }
+        if let Some(zeros) = shared.cross_bias.filter(|_| self.plan.run.checkpointed) {
+            tape.share_leaf(zeros, arrives, self.way.opens);
+        }
+    }
+}
+
+fn embedding_part<'n>(
+    model: &Architecture,
+    embedding: &Embedding,
+    (numbers, side): (&'n Symbols, Side),
+    plan: &Plan,
+) -> Part<'n> {
     let compute = plan.run.compute;
-    let mut tape = plan.tape(numbers, compute.weight, true);
-    let y = activations::embedding(&mut tape, model, &plan.run);
-    let role = if plan.recompute_layers < model.order.len() { Role::Saved } else { Role::Working };
-    activations::prologue(&mut tape, compute, model, mask(model, numbers, plan.run), role);
+    let mut tape = plan.tape(numbers, compute.weight, true).of_target(side == Side::Decoder);
+    let source = (side == Side::Decoder).then(|| {
+        // On its way from the encoder to the first layer that reads it.
+        tape.enter("encoder", Group::Residual);
+        let source = tape.handed(SOURCE, compute.weight, true);
+        tape.share(source, true);
+        source
+    });
+    let y = activations::embedding(&mut tape, embedding, &plan.run, side);
+    let role = if plan.recompute_layers < model.layers() { Role::Saved } else { Role::Working };
+    if side != Side::Encoder {
+        activations::prologue(&mut tape, compute, model, mask(model, numbers, plan.run), role);
+    }
+    if let Some(source) = source {
+        tape.hand_over(source);
+    }
     tape.hand_over(y);
     if !plan.run.frozen {
-        if plan.joined {
-            tape.await_tied(weights::EMBED, compute.weight, compute.autocast(), plan.gradients);
+        // Both stacks, and a tied head, read one table: its gradient is added up from part to part.
+        if plan.joined || side == Side::Encoder {
+            let in_place = compute.autocast() || side == Side::Encoder;
+            tape.await_tied(weights::EMBED, compute.weight, in_place, plan.gradients);
+        }
+        if side == Side::Decoder {
+            tape.leave_waiting(weights::EMBED);
         }
         tape.run_backward(y, None, plan.gradients);
     }
+    Part { tape, bare: None }
+}
+
+/// Norm and dropout of an encoder's output.
+fn end_part<'n>(encoder: &Stack, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {
+    let stream = plan.run.compute.weight;
+    let mut tape = plan.tape(numbers, stream, true);
+    tape.enter("", Group::Residual);
+    let x = tape.handed(STREAM, stream, true);
+    let y = activations::encoder_end(&mut tape, x, encoder, &plan.run);
+    tape.hand_over(y);
+    tape.run_backward(y, Some(x), plan.gradients);
     Part { tape, bare: None }
 }
 
@@ -181,7 +480,7 @@ fn mask(model: &Architecture, numbers: &Symbols, run: Run) -> Option<Mask> {
 
 fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Part<'n> {
     let stream: Dtype = plan.run.compute.weight;
-    let mut tape = plan.tape(numbers, stream, true);
+    let mut tape = plan.tape(numbers, stream, true).of_target(model.encoder.is_some());
     tape.enter("", Group::Residual);
     let x = tape.handed(STREAM, stream, true);
     let loss = activations::loss(&mut tape, x, &plan.run, model, plan.criterion, plan.keep_logits);

@@ -48,6 +48,17 @@ impl Rows {
         }
     }
 
+    /// Storages of a tape that are alive beyond it, kept or not.
+    pub(crate) fn left(&mut self, tape: &Tape, which: &[usize], span: Span) {
+        for &id in which {
+            let storage = &tape.storages[id];
+            match storage.role {
+                Role::Saved | Role::WeightCopy => self.add_to_peak(storage, span),
+                _ => self.add(storage, Block::Overhead, span, 1, 1),
+            }
+        }
+    }
+
     /// One more of each tensor that a part keeps is alive.
     pub(crate) fn again(&mut self, part: &Part, phase: Phase) {
         part.saved().for_each(|storage| self.add_to_peak(storage, Span { from: phase, until: phase }));

@@ -9,6 +9,8 @@ pub enum Symbol {
     B,
     /// Tokens per sequence.
     S,
+    /// Tokens per sequence of the other stack: an encoder–decoder's targets, seen from its encoder.
+    T,
     /// Hidden size.
     H,
     /// Query heads.
@@ -53,9 +55,10 @@ pub enum Symbol {
 
 impl Symbol {
     /// Every symbol, with the letter shown.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::B,
         Self::S,
+        Self::T,
         Self::H,
         Self::A,
         Self::K,
@@ -83,6 +86,7 @@ impl Symbol {
         match self {
             Self::B => "b",
             Self::S => "s",
+            Self::T => "t",
             Self::H => "h",
             Self::A => "a",
             Self::K => "k",
@@ -119,6 +123,15 @@ impl Symbols {
     /// The number behind a symbol.
     pub const fn get(&self, symbol: Symbol) -> u64 {
         self.numbers[symbol as usize]
+    }
+
+    /// The numbers as the decoder of an encoder–decoder sees them: its own tokens are the targets.
+    #[must_use]
+    pub const fn exchanged(mut self) -> Self {
+        let [s, t] = [Symbol::S as usize, Symbol::T as usize];
+        (self.numbers[s], self.numbers[t]) = (self.numbers[t], self.numbers[s]);
+        (self.ranks[s], self.ranks[t]) = (self.ranks[t], self.ranks[s]);
+        self
     }
 
     /// Sets the number behind a symbol.
@@ -192,6 +205,30 @@ impl Dim {
             Self::RoundUp(a, to) => n.get(a).div_ceil(to as u64).saturating_mul(to as u64),
             Self::Over(a, by) => n.get(a) / by as u64,
             Self::Large(kept, doublings) => (kept as u64) << doublings,
+        }
+    }
+}
+
+impl Dim {
+    /// The same axis named from the other stack.
+    const fn exchanged(self) -> Self {
+        const fn other(symbol: Symbol) -> Symbol {
+            match symbol {
+                Symbol::S => Symbol::T,
+                Symbol::T => Symbol::S,
+                same => same,
+            }
+        }
+        match self {
+            Self::Const(value) => Self::Const(value),
+            Self::Sym(a) => Self::Sym(other(a)),
+            Self::Mul(a, b) => Self::Mul(other(a), other(b)),
+            Self::Scale(by, a) => Self::Scale(by, other(a)),
+            Self::Plus(a, more) => Self::Plus(other(a), more),
+            Self::Lin(a, by, b) => Self::Lin(other(a), by, other(b)),
+            Self::RoundUp(a, to) => Self::RoundUp(other(a), to),
+            Self::Over(a, by) => Self::Over(other(a), by),
+            Self::Large(kept, doublings) => Self::Large(kept, doublings),
         }
     }
 }
@@ -322,6 +359,13 @@ impl Shape {
         if self.rank > 1 {
             self.dims[self.rank as usize - 2] = heads;
         }
+        self
+    }
+
+    /// The same shape named from the other stack: what is `s` to a decoder is `t` to its model.
+    #[must_use]
+    pub(crate) fn exchanged(mut self) -> Self {
+        self.dims = self.dims.map(Dim::exchanged);
         self
     }
 

@@ -93,6 +93,13 @@ pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padd
         rows.push(fixed(&tensors::INPUT, "", Shape::new(&[Dim::Sym(Symbol::B)]), Dtype::Int64, 1));
         return rows;
     }
+    if model.encoder.is_some() {
+        // What is read and what is to be written, and which of the former is padding.
+        let targets = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::T)]);
+        rows.push(fixed(&tensors::INPUT, "", tokens, Dtype::Int64, 1 + u64::from(padding)));
+        rows.push(fixed(&tensors::INPUT, "labels", targets, Dtype::Int64, 1));
+        return rows;
+    }
     // Ids, which of them are padding, and labels: of each token, or of the sequence.
     let labelled = !matches!(model.head.output, Output::Classes(_) | Output::Pooled(..));
     let count = 1 + u64::from(padding) + u64::from(labelled);

@@ -79,9 +79,15 @@ pub const fn phase(phase: Phase) -> Text {
         Phase::Always => Text::new("between steps", "步与步之间"),
         Phase::Embedding => Text::new("forward of the embedding", "词嵌入的前向"),
         Phase::Forward => Text::new("forward", "前向"),
+        Phase::EncoderEnd => Text::new("end of the encoder", "编码器末端"),
+        Phase::DecoderEmbedding => Text::new("forward of the decoder's embedding", "解码器词嵌入的前向"),
         Phase::Loss => Text::new("loss", "损失计算"),
         Phase::LossBackward => Text::new("backward of the loss", "损失的反向"),
         Phase::Backward => Text::new("backward", "反向"),
+        Phase::DecoderEmbeddingBackward => {
+            Text::new("backward of the decoder's embedding", "解码器词嵌入的反向")
+        }
+        Phase::EncoderEndBackward => Text::new("backward of the encoder's end", "编码器末端的反向"),
         Phase::EmbeddingBackward => Text::new("backward of the embedding", "词嵌入的反向"),
         Phase::Optimizer => Text::new("optimizer step", "优化器更新"),
     }

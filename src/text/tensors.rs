@@ -12,6 +12,8 @@ const AUTOCAST: &str = "pytorch/aten/src/ATen/autocast_mode.cpp";
 const MOE: &str = "transformers/integrations/moe.py (grouped_mm_experts_forward)";
 /// FSDP2's groups and collectives.
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, _fsdp_param_group.py";
+/// Relative positions.
+const T5: &str = "transformers/models/t5/modeling_t5.py (T5Attention.compute_bias)";
 const ENGINE: &str = "pytorch/torch/csrc/autograd/engine.cpp";
 
 macro_rules! tensors {
@@ -516,6 +518,21 @@ tensors! {
     name "experts' outputs" "专家输出",
     why "They are multiplied by the routing weights, whose gradient needs them: one a token and chosen expert." "它们要乘以路由权重，而权重的梯度需要它们：每个词元、每个所选专家一份。",
     release "Weighing inside a fused kernel; recomputation drops it." "在融合内核中加权；重计算可去掉它。";
+
+    POSITION_BUCKETS, "position_buckets", T5,
+    name "buckets of relative positions" "相对位置的分桶编号",
+    why "Which row of its table the bias of each pair of tokens came from; the table's gradient needs it." "每对 token 的偏置取自表的哪一行；表的梯度需要它。",
+    release "Recomputation." "重计算。";
+
+    POSITION_BIAS, "position_bias", "transformers/integrations/sdpa_attention.py (create_position_bias_mask)",
+    name "position bias, as the kernel reads it" "位置偏置（内核所读的形式）",
+    why "Fused attention takes the bias as a mask, laid out in a row, and keeps it: an s² tensor in every layer." "融合注意力把偏置当作掩码读取，需要连续存放并保留：每层一个 s² 张量。",
+    release "A shorter sequence, or recomputation." "更短的序列，或重计算。";
+
+    CAUSAL_PAIRS, "causal_pairs", "transformers/integrations/sdpa_attention.py (create_position_bias_mask)",
+    name "which token sees which" "可见关系",
+    why "It chose between bias and nothing; backward chooses again. Made anew in every layer." "它在偏置与屏蔽之间作选择，反向时要再选一次；每层各造一份。",
+    release "A shorter sequence, or recomputation." "更短的序列，或重计算。";
 
     CAUSAL_MASK, "causal_mask", "transformers/masking_utils.py",
     name "causal mask" "因果掩码",

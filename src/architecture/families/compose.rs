@@ -47,6 +47,7 @@ pub(super) fn activation(fields: &Fields, default: Activation) -> Activation {
     match fields.text("hidden_act") {
         None => default,
         Some("gelu_new" | "gelu_fast" | "quick_gelu") => Activation::PythonGelu,
+        Some("relu") => Activation::Relu,
         Some(_) => Activation::Kernel,
     }
 }

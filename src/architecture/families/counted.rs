@@ -67,7 +67,8 @@ impl Tensors {
     /// A layer of these alone.
     pub(super) fn layer(&mut self) -> Layer {
         let body = Body::Counted(self.params());
-        let sublayer = Sublayer { before: None, body, after: None, on_sum: None, dropout: 0.0 };
+        let sublayer =
+            Sublayer { before: None, body, after: None, on_sum: None, dropout: 0.0, dropped_by_layer: false };
         Layer { sublayers: vec![sublayer], parallel: false }
     }
 }

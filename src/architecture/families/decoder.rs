@@ -319,17 +319,22 @@ impl Decoder {
             Mlp::Gated([gate, up, down]) => Body::GatedMlp(GatedMlp {
                 width,
                 gate_up: GateUp::Separate([Linear::new(gate, up_bias), Linear::new(up, up_bias)]),
+                act: Activation::Kernel,
                 down: Linear::new(down, down_bias),
+                dropout: 0.0,
             }),
             Mlp::GatedFused([gate_up, down]) => Body::GatedMlp(GatedMlp {
                 width,
                 gate_up: GateUp::Fused(Linear::new(gate_up, up_bias)),
+                act: Activation::Kernel,
                 down: Linear::new(down, down_bias),
+                dropout: 0.0,
             }),
             Mlp::Plain([up, down], default) => Body::PlainMlp(PlainMlp {
                 up: Linear::new(up, up_bias),
                 act: activation(fields, default),
                 down: Linear::new(down, down_bias),
+                dropout: 0.0,
             }),
         }
     }
@@ -343,8 +348,14 @@ impl Decoder {
             Norms::One(one) => [norm(one), None, None, None],
             Norms::Bare => [None; 4],
         };
-        let sublayer =
-            |before, body, after| Sublayer { before, body, after, on_sum: None, dropout: frame.dropout };
+        let sublayer = |before, body, after| Sublayer {
+            before,
+            body,
+            after,
+            on_sum: None,
+            dropout: frame.dropout,
+            dropped_by_layer: false,
+        };
         let mut sublayers = vec![
             sublayer(before_attention, attention, after_attention),
             sublayer(before_mlp, mlp, after_mlp),

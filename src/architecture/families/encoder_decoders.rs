@@ -65,7 +65,14 @@ fn longt5(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
     for (index, kind) in kinds.enumerate().filter(|_| global) {
         let params = if index == 0 { vec![norm, table] } else { vec![norm] };
         let body = Body::Counted(params);
-        kind.sublayers.push(Sublayer { before: None, body, after: None, on_sum: None, dropout: 0.0 });
+        kind.sublayers.push(Sublayer {
+            before: None,
+            body,
+            after: None,
+            on_sum: None,
+            dropout: 0.0,
+            dropped_by_layer: false,
+        });
     }
     Some(model)
 }
@@ -109,6 +116,19 @@ fn switch(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
     Some(model)
 }
 
+/// Whether the feed-forward has a gate, and its activation function (`T5Config`: `gated-gelu` means `gelu_new`).
+fn feed_forward(fields: &Fields, gated: bool) -> (bool, Activation) {
+    let kind = fields.text("feed_forward_proj").unwrap_or(if gated { "gated-gelu" } else { "relu" });
+    let (gated, name) = kind.strip_prefix("gated-").map_or((false, kind), |name| (true, name));
+    let act = match name {
+        "relu" => Activation::Relu,
+        "gelu" if gated => Activation::PythonGelu,
+        "gelu_new" => Activation::PythonGelu,
+        _ => Activation::Kernel,
+    };
+    (gated, act)
+}
+
 /// T5: RMS norms, no biases, relative positions in the first layer of each stack (or, UMT5, in every).
 #[expect(clippy::too_many_lines, reason = "one description, read from top to bottom")]
 fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> Option<Architecture> {
@@ -137,7 +157,9 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         &[buckets, weights::A],
     );
     let rate = dropout.read(fields, ("dropout_rate", 0.1));
-    let gated = fields.text("feed_forward_proj").map_or(gated, |kind| kind.starts_with("gated"));
+    // mT5 does without, whatever its file says.
+    let may_scale = everywhere || !gated;
+    let (gated, act) = feed_forward(fields, gated);
     let norm = |names| Norm::new(Normalisation::T5Rms, names, false);
     let sublayer = |before, body| Sublayer {
         before: Some(norm(before)),
@@ -145,6 +167,7 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         after: None,
         on_sum: None,
         dropout: rate,
+        dropped_by_layer: true,
     };
     let attention = |[q, k, v, o]: [Names; 4], causal, bias| Attention {
         qkv: Qkv::Separate([q, k, v].map(|names| Linear::new(names, false))),
@@ -164,10 +187,12 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
             Body::GatedMlp(GatedMlp {
                 width: Dim::Sym(Symbol::F),
                 gate_up: GateUp::Separate([gate, up]),
+                act,
                 down,
+                dropout: rate,
             })
         } else {
-            Body::PlainMlp(PlainMlp { up: plain, act: Activation::Kernel, down })
+            Body::PlainMlp(PlainMlp { up: plain, act, down, dropout: rate })
         }
     };
     let layer = |first: bool, decoder: bool| {
@@ -175,7 +200,8 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         let own = attention(SELF, decoder, bias);
         let mut sublayers = vec![sublayer(norm!("layer.0.layer_norm", Norm, [H]), Body::Attention(own))];
         if decoder {
-            let cross = attention(CROSS, false, ScoreBias::None);
+            let zeros = if first || everywhere { ScoreBias::Zeros } else { ScoreBias::Shared };
+            let cross = attention(CROSS, false, zeros);
             sublayers.push(sublayer(norm!("layer.1.layer_norm", Norm, [H]), Body::CrossAttention(cross)));
             let mlp = mlp([
                 linear!("layer.2.DenseReluDense.wi_0", Mlp, [F], H),
@@ -195,6 +221,8 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         }
         Layer { sublayers, parallel: false }
     };
+    let tied = fields.flag("tie_word_embeddings", true);
+    let scaled = fields.flag("scale_decoder_outputs", tied) && may_scale;
     let (kinds, order) = arrange((0..encoder_layers).map(|i| i == 0), |first| layer(first, false));
     let encoder = Stack {
         // The tokens' table is the decoder's.
@@ -202,6 +230,8 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         kinds,
         order,
         final_norm: Some(norm(norm!("encoder.final_layer_norm", FinalNorm, [H]))),
+        dropout: rate,
+        scaled_head: scaled,
     };
     let (kinds, order) = arrange((0..decoder_layers).map(|i| i == 0), |first| layer(first, true));
     Some(Architecture {
@@ -212,9 +242,9 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         embedding: Embedding { dropout: rate, ..tokens() },
         final_norm: Some(norm(norm!("decoder.final_layer_norm", FinalNorm, [H]))),
         head: Head::plain(Output::Tokens(Linear { weight: weights::LM_HEAD, bias: None })),
-        tied: fields.flag("tie_word_embeddings", true),
+        tied,
         final_soft_cap: false,
-        positional_mask: false,
+        positional_mask: true,
         encoder: Some(encoder),
         counted_only: false,
     })

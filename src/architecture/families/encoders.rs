@@ -117,6 +117,7 @@ impl Encoder {
             after: None,
             on_sum: Some(norm(on_sum)),
             dropout: at_sum,
+            dropped_by_layer: false,
         };
         let attention = Attention {
             qkv: Qkv::Separate(self.qkv.map(|names| Linear::new(names, true))),
@@ -134,6 +135,7 @@ impl Encoder {
             up: Linear::new(self.up, true),
             act: activation(fields, Activation::Kernel),
             down: Linear::new(self.down, true),
+            dropout: 0.0,
         };
         let layer = Layer {
             sublayers: vec![

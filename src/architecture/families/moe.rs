@@ -2,7 +2,7 @@
 
 use crate::architecture::fields::Fields;
 use crate::architecture::weights::Names;
-use crate::architecture::{Body, GateUp, GatedMlp, Linear, Moe, Param, Routing};
+use crate::architecture::{Activation, Body, GateUp, GatedMlp, Linear, Moe, Param, Routing};
 use crate::ledger::{Dim, Symbol, Symbols};
 
 /// Width of the shared experts together.
@@ -69,8 +69,13 @@ impl Experts {
             symbols.set(symbol, size);
         }
         let [gate, up, down] = self.shared_names.map(|names| Linear::new(names, false));
-        let shared =
-            (shared > 0).then_some(GatedMlp { width: SHARED, gate_up: GateUp::Separate([gate, up]), down });
+        let shared = (shared > 0).then_some(GatedMlp {
+            width: SHARED,
+            gate_up: GateUp::Separate([gate, up]),
+            act: Activation::Kernel,
+            down,
+            dropout: 0.0,
+        });
         Some(Some(Body::Moe(Moe {
             router: Linear::new(self.router, self.router_bias),
             routing: self.routing,

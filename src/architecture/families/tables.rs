@@ -362,7 +362,8 @@ impl<'j> Writer<'j> {
     /// A layer of these tensors follows.
     fn place(&mut self, params: Vec<Param>) {
         let body = Body::Counted(params);
-        let sublayer = Sublayer { before: None, body, after: None, on_sum: None, dropout: 0.0 };
+        let sublayer =
+            Sublayer { before: None, body, after: None, on_sum: None, dropout: 0.0, dropped_by_layer: false };
         let layer = Layer { sublayers: vec![sublayer], parallel: false };
         let index = self.kinds.iter().position(|kind| *kind == layer).unwrap_or_else(|| {
             self.kinds.push(layer);

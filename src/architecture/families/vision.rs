@@ -79,6 +79,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
         after: None,
         on_sum: None,
         dropout: at_sum,
+        dropped_by_layer: false,
     };
     let qkv_bias = fields.flag("qkv_bias", true);
     let attention = Attention {
@@ -97,6 +98,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
         up: Linear::new(linear!("mlp.fc1", Mlp, [F], H), true),
         act: activation(fields, Activation::Kernel),
         down: Linear::new(linear!("mlp.fc2", Mlp, [H], F), true),
+        dropout: 0.0,
     };
     let layer = Layer {
         sublayers: vec![

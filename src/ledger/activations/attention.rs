@@ -2,14 +2,19 @@
 
 use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol, Symbols};
-use super::core::{Core, core};
+use super::core::{Core, Layout, core};
 use super::norm::norm;
-use super::{A, B, D, K, Run, S, STREAM, linear};
-use crate::architecture::{Attention, Body, Qkv, Rotary};
+use super::relative::Bias;
+use super::{A, B, D, K, Run, S, STREAM, Shared, linear, relative, replace};
+use crate::architecture::{Attention, Body, Qkv, Rotary, ScoreBias};
 use crate::text::tensors;
 
 /// `[b, s, a·d]`
 const Q: Shape = Shape::new(&[B, S, A, D]);
+/// Tokens of the other stack.
+const T: Dim = Dim::Sym(Symbol::T);
+/// `[b, t, k·d]`: keys and values of cross attention.
+const CROSS_KV: Shape = Shape::new(&[B, T, K, D]);
 /// `[b, s, k·d]`
 const KV: Shape = Shape::new(&[B, S, K, D]);
 /// `[b, s, (a + 2k)·d]`
@@ -33,18 +38,48 @@ impl Body {
     }
 }
 
-#[expect(clippy::many_single_char_names, reason = "q, k and v are the field's names")]
-pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: &Run) -> Var {
-    let [mut q, mut k, v] = match attention.qkv {
+/// Self attention: queries, keys and values of the same tokens.
+pub(super) fn attention(tape: &mut Tape, x: Var, own: &Attention, run: &Run, shared: &mut Shared) -> Var {
+    let qkv = projections(tape, x, x, own, run, Group::Attention);
+    let padded = run.padding && !tape.is_of_target();
+    let masked = own.masked(tape.numbers(), padded);
+    let kind = (masked, S, Group::Attention);
+    attend(tape, qkv, own, run, kind, (&mut shared.bias, shared.kept))
+}
+
+/// Cross attention: keys and values of the other stack's output.
+pub(super) fn cross_attention(
+    tape: &mut Tape,
+    x: Var,
+    cross: &Attention,
+    run: &Run,
+    shared: &mut Shared,
+) -> Var {
+    let source = shared.source.unwrap_or(x);
+    let qkv = projections(tape, x, source, cross, run, Group::CrossAttention);
+    let kind = (run.padding, T, Group::CrossAttention);
+    attend(tape, qkv, cross, run, kind, (&mut shared.cross_bias, shared.kept))
+}
+
+fn projections(
+    tape: &mut Tape,
+    x: Var,
+    source: Var,
+    attention: &Attention,
+    run: &Run,
+    group: Group,
+) -> [Var; 3] {
+    match attention.qkv {
         Qkv::Separate(three) => {
-            let shapes = [Q, KV, KV];
+            let kv = if group == Group::CrossAttention { CROSS_KV } else { KV };
+            let all = [(x, Q), (source, kv), (source, kv)];
             std::array::from_fn(|i| {
-                tape.enter(three[i].weight.module(), Group::Attention);
-                linear(tape, x, three[i], shapes[i], run, &tensors::LINEAR_INPUT)
+                tape.enter(three[i].weight.module(), group);
+                linear(tape, all[i].0, three[i], all[i].1, run, &tensors::LINEAR_INPUT)
             })
         }
         Qkv::Fused(one) | Qkv::Split(one) => {
-            tape.enter(one.weight.module(), Group::Attention);
+            tape.enter(one.weight.module(), group);
             let all = linear(tape, x, one, QKV, run, &tensors::LINEAR_INPUT);
             let parts = match attention.qkv {
                 Qkv::Split(_) => tape.split("split", all, [Q, KV, KV]),
@@ -53,7 +88,18 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: &Ru
             tape.drop(all);
             parts
         }
-    };
+    }
+}
+
+/// From projections to the residual stream.
+fn attend(
+    tape: &mut Tape,
+    [mut q, mut k, v]: [Var; 3],
+    attention: &Attention,
+    run: &Run,
+    (masked, keys, group): (bool, Dim, Group),
+    (slot, kept): (&mut Option<Var>, bool),
+) -> Var {
     if let Some([q_norm, k_norm]) = &attention.qk_norm {
         q = replace(tape, q, |tape, q| norm(tape, q, q_norm, run.frozen));
         k = replace(tape, k, |tape, k| norm(tape, k, k_norm, run.frozen));
@@ -68,30 +114,50 @@ pub(super) fn attention(tape: &mut Tape, x: Var, attention: &Attention, run: &Ru
         tape.drop(plain_k);
     }
 
-    tape.enter("self_attn", Group::Attention);
+    tape.enter(owner(attention), group);
+    let bias = match attention.bias {
+        ScoreBias::None => None,
+        ScoreBias::Own(table) => Some(relative::table(tape, table, attention.causal, run)),
+        ScoreBias::Zeros => Some(relative::zeros(tape, keys, run, kept)),
+        ScoreBias::Shared => *slot,
+    };
+    tape.enter(owner(attention), group);
     let settings = Core {
         kernel: run.kernel,
         low: run.compute.matmul,
-        masked: attention.masked(tape.numbers(), run.padding),
+        masked,
         dropout: attention.dropout > 0.0,
         softmax: attention.softmax,
         soft_cap: attention.soft_cap,
         causal: attention.causal,
-        head_major: matches!(attention.rotary, Rotary::Joined | Rotary::Partial),
+        layout: match attention.rotary {
+            Rotary::None => Layout::Projected,
+            Rotary::Whole => Layout::Rotated,
+            Rotary::Joined | Rotary::Partial => Layout::Joined,
+        },
+        keys,
+        bias: bias.map(|var| Bias { var, heads_last: group == Group::Attention }),
     };
     let out = core(tape, [q, k, v], settings);
-    tape.enter(attention.out.weight.module(), Group::Attention);
+    tape.enter(attention.out.weight.module(), group);
     let y = linear(tape, out, attention.out, STREAM, run, &tensors::ATTENTION_OUTPUT);
     for held in [out, q, k, v] {
         tape.drop(held);
     }
+    if let (Some(bias), false) = (bias, attention.bias == ScoreBias::Shared) {
+        *slot = Some(bias);
+    }
     y
 }
 
-fn replace(tape: &mut Tape, old: Var, make: impl FnOnce(&mut Tape, Var) -> Var) -> Var {
-    let new = make(tape, old);
-    tape.drop(old);
-    new
+/// The module that owns the projections.
+fn owner(attention: &Attention) -> &'static str {
+    let first = match &attention.qkv {
+        Qkv::Separate([q, ..]) => q,
+        Qkv::Fused(one) | Qkv::Split(one) => one,
+    };
+    let module = first.weight.module();
+    module.rsplit_once('.').map_or(module, |(owner, _)| owner)
 }
 
 /// `x·cos + rotate_half(x)·sin`: keeps only the tables, which are counted once for all layers.

@@ -2,7 +2,8 @@
 
 use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Shape, Symbol};
-use super::{A, B, S};
+use super::relative::{self, Bias};
+use super::{A, B, S, replace};
 use crate::architecture::Softmax;
 use crate::text::tensors;
 
@@ -34,12 +35,32 @@ pub(super) struct Core {
     pub(super) soft_cap: bool,
     /// Each token sees only those before it: eager attention adds a mask.
     pub(super) causal: bool,
-    /// q and k are laid out head by head.
-    pub(super) head_major: bool,
+    /// How q and k are laid out.
+    pub(super) layout: Layout,
+    /// Tokens that keys and values are made of.
+    pub(super) keys: Dim,
+    /// What is added to the scores: `[a, s, keys]`, for all sequences.
+    pub(super) bias: Option<Bias>,
 }
 
-/// `[b, a, s, s]`
-const SCORES: Shape = Shape::new(&[B, A, S, S]);
+/// How q and k are laid out in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Token by token, straight from their projections.
+    Projected,
+    /// Token by token, rotated.
+    Rotated,
+    /// Head by head: joined by `cat`.
+    Joined,
+}
+
+impl Core {
+    /// `[b, a, s, keys]`
+    pub(super) const fn scores(&self) -> Shape {
+        Shape::new(&[B, A, S, self.keys])
+    }
+}
+
 /// The widest head that flash attention takes.
 const FLASH_WIDEST: u64 = 256;
 
@@ -51,15 +72,9 @@ pub(super) fn core(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
         Kernel::Eager => return eager(tape, qkv, core),
         _ if core.low == Dtype::Fp32 => false,
         Kernel::Flash => true,
-        Kernel::Sdpa => !core.masked && wide == narrow && wide <= FLASH_WIDEST,
+        Kernel::Sdpa => !core.masked && core.bias.is_none() && wide == narrow && wide <= FLASH_WIDEST,
     };
     fused(tape, qkv, core, flash)
-}
-
-fn replace(tape: &mut Tape, old: Var, make: impl FnOnce(&mut Tape, Var) -> Var) -> Var {
-    let new = make(tape, old);
-    tape.drop(old);
-    new
 }
 
 /// The shape of the output: q's heads, v's width.
@@ -87,11 +102,25 @@ fn fused(tape: &mut Tape, qkv: [Var; 3], core: Core, flash: bool) -> Var {
     }
     let name = if flash { "flash attention" } else { "efficient attention" };
     let shape = output(tape, q, v);
-    let out = tape.run(name, &[q, k, v], shape, core.low, Back::Fresh);
+    let bias = core.bias.map(|bias| relative::as_mask(tape, bias, core));
+    let inputs: Vec<Var> = [q, k, v].into_iter().chain(bias.as_ref().map(|bias| bias.read)).collect();
+    // In 16 bits the efficient kernel adds up the gradient of q in fp32, 64 rows at a time
+    // (pytorch/aten/src/ATen/native/transformers/cuda/mem_eff_attention/kernel_backward.h, `workspace_elements_gq`).
+    let width = tape.shape(q).dims().last().copied().unwrap_or(Dim::Const(1));
+    let sums = Shape::new(&[B, Dim::RoundUp(Symbol::S, 64), A, width]);
+    let back = if flash || core.low == Dtype::Fp32 {
+        Back::Fresh
+    } else {
+        Back::FreshWithScratch(sums, Dtype::Fp32)
+    };
+    let out = tape.run(name, &inputs, shape, core.low, back);
     tape.save(q, &tensors::QUERY);
     tape.save(k, &tensors::KEY);
     tape.save(v, &tensors::VALUE);
     tape.save(out, &tensors::ATTENTION_OUTPUT);
+    if let Some(bias) = &bias {
+        tape.save(bias.read, &tensors::POSITION_BIAS);
+    }
     if flash {
         tape.save_new(&tensors::LOGSUMEXP, Shape::new(&[B, A, S]), Dtype::Fp32);
         tape.save_new(&tensors::RNG_STATE, Shape::new(&[Dim::Const(3)]), Dtype::Int64);
@@ -101,27 +130,35 @@ fn fused(tape: &mut Tape, qkv: [Var; 3], core: Core, flash: bool) -> Var {
         if !core.dropout {
             tape.save_new(&tensors::RNG_STATE, Shape::new(&[Dim::Const(2)]), Dtype::Int64);
         }
-        if core.masked {
-            tape.save_mask(&tensors::EXPANDED_MASK, Shape::new(&[B, S, S]), core.low);
+        if core.masked && bias.is_none() {
+            tape.save_mask(&tensors::EXPANDED_MASK, Shape::new(&[B, S, core.keys]), core.low);
         }
     }
-    for done in [q, k, v] {
+    for done in [q, k, v].into_iter().chain(bias.iter().flat_map(relative::Mask::made)) {
         tape.drop(done);
     }
     // Flash attention writes its output in q's layout; the output projection needs token by token.
-    if flash && core.head_major {
+    if flash && core.layout == Layout::Joined {
         return replace(tape, out, |tape, x| tape.run("contiguous", &[x], shape, core.low, Back::Fresh));
     }
     out
 }
 
-/// As [`lowered`], for a batched product: it needs its factors in a row, so that of several sequences inside a wider
-/// tensor a copy is made.
-fn in_a_row(tape: &mut Tape, x: Var, low: Dtype) -> Var {
-    if tape.is_part(x) && tape.numbers().get(Symbol::B) > 1 && tape.dtype(x) == low {
-        return tape.run("contiguous", &[x], tape.shape(x), low, Back::Fresh);
+/// As [`lowered`], for a batched product: it needs its factors head by head, so that of several sequences that are laid
+/// out token by token (`scattered`), or inside a wider tensor, a copy is made.
+fn in_a_row(tape: &mut Tape, x: Var, low: Dtype, scattered: bool) -> Var {
+    let x = lowered(tape, x, low);
+    if tape.numbers().get(Symbol::B) == 1 || !(scattered || tape.is_part(x)) {
+        return x;
     }
-    lowered(tape, x, low)
+    replace(tape, x, |tape, x| tape.run("contiguous", &[x], tape.shape(x), low, Back::Through))
+}
+
+/// Heads before tokens. The gradient of a product comes head by head and is copied on its way back to the projection
+/// (one transposed product's, of one sequence, lies right).
+fn by_head(tape: &mut Tape, x: Var, copied: bool) -> Var {
+    let back = if copied { Back::Fresh } else { Back::Through };
+    tape.view("transpose", x, tape.shape(x), back)
 }
 
 /// Key/value heads repeated to the number of query heads.
@@ -140,32 +177,29 @@ fn repeat(tape: &mut Tape, x: Var) -> Var {
 /// fp32 all the same.
 fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     let low = core.low;
+    let shape = core.scores();
     let [q, k, v] = qkv;
-    let k = repeat(tape, k);
-    let v = repeat(tape, v);
-    let [low_q, low_k] = [q, k].map(|x| in_a_row(tape, x, low));
-    let product = tape.run("matmul", &[low_q, low_k], SCORES, low, Back::Fresh);
+    let projected = core.layout == Layout::Projected;
+    let several = tape.numbers().get(Symbol::B) > 1;
+    let [q, k] = [(q, projected), (k, projected && several)].map(|(x, copied)| by_head(tape, x, copied));
+    let alone = core.layout != Layout::Joined || (several && tape.is_part(v));
+    let v = by_head(tape, v, alone);
+    let repeated = tape.shape(k) != tape.shape(k).with_heads(A);
+    let [k, v] = [k, v].map(|x| replace(tape, x, repeat));
+    let scattered = core.layout != Layout::Joined;
+    let low_q = in_a_row(tape, q, low, scattered);
+    let low_k = in_a_row(tape, k, low, scattered && !repeated);
+    let product = tape.run("matmul", &[low_q, low_k], shape, low, Back::Fresh);
     tape.save_factors([(low_q, &tensors::QUERY), (low_k, &tensors::KEY)]);
     tape.drop(low_q);
     tape.drop(low_k);
-    let mut scores = replace(tape, product, |tape, x| tape.run("scale", &[x], SCORES, low, Back::Fresh));
-    if core.soft_cap {
-        scores = replace(tape, scores, |tape, x| tape.run("div cap", &[x], SCORES, low, Back::Fresh));
-        scores = replace(tape, scores, |tape, x| {
-            let tanh = tape.run("tanh", &[x], SCORES, low, Back::Fresh);
-            tape.save(tanh, &tensors::SOFT_CAP_TANH);
-            tanh
-        });
-        scores = replace(tape, scores, |tape, x| tape.run("mul cap", &[x], SCORES, low, Back::Fresh));
-    }
-    if core.causal {
-        scores = replace(tape, scores, |tape, x| tape.run("mask add", &[x], SCORES, low, Back::Through));
-    }
+    let scores = replace(tape, product, |tape, x| tape.run("scale", &[x], shape, low, Back::Fresh));
+    let scores = added(tape, scores, core);
+    let own = tape.dtype(scores);
     let wide = core.softmax == Softmax::Fp32 || tape.weight_dtype() != low;
     let soft = if wide { Dtype::Fp32 } else { low };
-    let input =
-        if soft == low { scores } else { tape.run("to fp32", &[scores], SCORES, soft, Back::Through) };
-    let mut probabilities = tape.run("softmax", &[input], SCORES, soft, Back::FreshWithScratch);
+    let input = if soft == own { scores } else { tape.run("to fp32", &[scores], shape, soft, Back::Through) };
+    let mut probabilities = tape.run("softmax", &[input], shape, soft, Back::FreshWithScratch(shape, soft));
     tape.save(probabilities, &tensors::SOFTMAX);
     if input != scores {
         tape.drop(input);
@@ -173,28 +207,54 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     let cast_first = core.softmax == Softmax::Fp32;
     if cast_first && soft != low {
         probabilities =
-            replace(tape, probabilities, |tape, x| tape.run("cast", &[x], SCORES, low, Back::Through));
+            replace(tape, probabilities, |tape, x| tape.run("cast", &[x], shape, low, Back::Through));
     }
     tape.drop(scores);
     if core.dropout {
         probabilities = replace(tape, probabilities, |tape, x| {
             let dtype = tape.dtype(x);
-            let dropped = tape.run("dropout", &[x], SCORES, dtype, Back::Fresh);
-            tape.save_new(&tensors::DROPOUT_MASK, SCORES, Dtype::Bool);
+            let dropped = tape.run("dropout", &[x], shape, dtype, Back::Fresh);
+            tape.save_new(&tensors::DROPOUT_MASK, shape, Dtype::Bool);
             dropped
         });
     }
     // Autocast casts what the product reads.
     let factor = lowered(tape, probabilities, low);
-    let low_v = in_a_row(tape, v, low);
+    let low_v = in_a_row(tape, v, low, scattered && !repeated);
     let shape = output(tape, q, v);
     let mixed = tape.run("matmul", &[factor, low_v], shape, low, Back::Fresh);
     tape.save_factors([(factor, &tensors::PROBABILITIES), (low_v, &tensors::VALUE)]);
     tape.drop(factor);
     tape.drop(low_v);
     let out = tape.run("contiguous", &[mixed], shape, low, Back::Through);
-    for done in [mixed, probabilities, k, v] {
+    for done in [mixed, probabilities, q, k, v] {
         tape.drop(done);
     }
     out
+}
+
+/// What is done to the scores before the softmax: a tanh, a bias, a mask.
+fn added(tape: &mut Tape, mut scores: Var, core: Core) -> Var {
+    let shape = core.scores();
+    let low = core.low;
+    if core.soft_cap {
+        scores = replace(tape, scores, |tape, x| tape.run("div cap", &[x], shape, low, Back::Fresh));
+        scores = replace(tape, scores, |tape, x| {
+            let tanh = tape.run("tanh", &[x], shape, low, Back::Fresh);
+            tape.save(tanh, &tensors::SOFT_CAP_TANH);
+            tanh
+        });
+        scores = replace(tape, scores, |tape, x| tape.run("mul cap", &[x], shape, low, Back::Fresh));
+    }
+    if let Some(bias) = core.bias {
+        // A table in fp32 makes the scores fp32, whatever the product was.
+        let dtype = if tape.dtype(bias.var) == Dtype::Fp32 { Dtype::Fp32 } else { low };
+        scores =
+            replace(tape, scores, |tape, x| tape.run("bias add", &[x, bias.var], shape, dtype, Back::Sum));
+    }
+    if core.causal {
+        let dtype = tape.dtype(scores);
+        scores = replace(tape, scores, |tape, x| tape.run("mask add", &[x], shape, dtype, Back::Through));
+    }
+    scores
 }

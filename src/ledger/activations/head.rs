@@ -5,7 +5,7 @@ use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::rotary_table;
 use super::loss::{Criterion, chunked, fused};
 use super::{B, Compute, Run, S, STREAM, dropout, linear, norm};
-use crate::architecture::{Architecture, Linear, Norm, Output, Param, Pooler, weights};
+use crate::architecture::{Architecture, Embedding, Linear, Norm, Output, Param, Pooler, Stack, weights};
 use crate::text::tensors;
 
 const LOGITS: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::V)]);
@@ -24,27 +24,44 @@ pub(crate) enum Mask {
     Chosen { each: bool },
 }
 
+/// Which stack of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The only one.
+    Only,
+    /// That of the source.
+    Encoder,
+    /// That of the target.
+    Decoder,
+}
+
 /// The embeddings: of tokens, and of positions where they are learned. Kept are the positions' ids and the mask of a
 /// dropout (the token ids are the program's).
-pub(crate) fn embedding(tape: &mut Tape, model: &Architecture, run: &Run) -> Var {
+pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) -> Var {
     let stream = run.compute.weight;
     let table = |tape: &mut Tape, weight: Param, shape| {
         tape.enter(weight.module(), Group::Embedding);
         let back = if run.frozen { Back::Fresh } else { Back::Weight(weight) };
         tape.run("embedding", &[], shape, stream, back)
     };
-    if model.embedding.image.is_some() {
-        return patches(tape, model, run);
+    if of.image.is_some() {
+        return patches(tape, of, run);
     }
+    // The decoder of an encoder–decoder reads the labels, shifted by one token: a copy.
+    let ids = (side == Side::Decoder).then(|| tape.constant("shift right", LABELS, Dtype::Int64));
     let mut x = table(tape, weights::EMBED, STREAM);
-    if let Some(&types) = model.embedding.tables.get(2) {
+    if let Some(ids) = ids {
+        tape.save(ids, &tensors::SHIFTED_LABELS);
+        tape.drop(ids);
+    }
+    if let Some(&types) = of.tables.get(2) {
         let learned = table(tape, types, STREAM);
         let sum = tape.run("add", &[x, learned], STREAM, stream, Back::Through);
         tape.drop(x);
         tape.drop(learned);
         x = sum;
     }
-    if let Some(&positions) = model.embedding.tables.get(1) {
+    if let Some(&positions) = of.tables.get(1) {
         let ids = tape.constant("arange", Shape::new(&[S]), Dtype::Int64);
         let learned = table(tape, positions, Shape::new(&[S, Dim::Sym(Symbol::H)]));
         tape.save(ids, &tensors::POSITION_IDS);
@@ -54,15 +71,21 @@ pub(crate) fn embedding(tape: &mut Tape, model: &Architecture, run: &Run) -> Var
         }
         x = sum;
     }
-    if let Some(norm) = &model.embedding.norm {
+    if let Some(norm) = &of.norm {
         let normed = norm::norm(tape, x, norm, run.frozen);
         tape.drop(x);
         x = normed;
     }
-    if model.embedding.dropout > 0.0 {
+    if of.dropout > 0.0 {
         // Where no norm belongs to the embedding, its dropout is a module beside it.
-        let group = if model.embedding.norm.is_some() { Group::Embedding } else { Group::Other };
+        let group = if of.norm.is_some() { Group::Embedding } else { Group::Other };
         tape.enter("drop", group);
+        if side != Side::Only {
+            // A variable of its stack's program (transformers, `T5Stack.forward`).
+            let whole = tape.shape(x);
+            let held = tape.view("inputs_embeds", x, whole, Back::Through);
+            tape.hold_for_stack(held);
+        }
         x = dropout(tape, x);
     }
     x
@@ -114,6 +137,25 @@ pub(crate) fn prologue(
     }
 }
 
+/// The end of an encoder: its norm and dropout.
+pub(crate) fn encoder_end(tape: &mut Tape, x: Var, stack: &Stack, run: &Run) -> Var {
+    let mut hidden = x;
+    if let Some(last) = &stack.final_norm {
+        hidden = norm::norm(tape, x, last, run.frozen);
+        tape.drop(x);
+    }
+    stack_output(tape, hidden, stack.dropout)
+}
+
+/// Dropout of what a stack puts out.
+fn stack_output(tape: &mut Tape, hidden: Var, probability: f64) -> Var {
+    if probability == 0.0 {
+        return hidden;
+    }
+    tape.enter("drop", Group::Other);
+    dropout(tape, hidden)
+}
+
 /// Final norm, output embedding and cross entropy (transformers, `ForCausalLMLoss`): logits are cast to fp32, and
 /// the log-softmax over the vocabulary is kept.
 pub(crate) fn loss(
@@ -129,6 +171,17 @@ pub(crate) fn loss(
     if let Some(last) = &model.final_norm {
         hidden = norm::norm(tape, x, last, run.frozen);
         tape.drop(x);
+    }
+    if let Some(pair) = &model.encoder {
+        hidden = stack_output(tape, hidden, pair.dropout);
+        if pair.scaled_head {
+            tape.enter("", Group::LmHead);
+            let dtype = tape.dtype(hidden);
+            let scaled = tape.run("scale", &[hidden], STREAM, dtype, Back::Fresh);
+            // The decoder's output is a variable of the model's program.
+            tape.hold_for_model(hidden);
+            hidden = scaled;
+        }
     }
     match model.head.output {
         Output::Classes(classifier) => return classes(tape, hidden, None, classifier, run, keep_logits),
@@ -159,7 +212,7 @@ pub(crate) fn loss(
         _ => None,
     };
     let logits = linear(tape, hidden, Linear { weight, bias }, LOGITS, run, &tensors::LINEAR_INPUT);
-    if !model.causal() {
+    if !model.causal() || model.encoder.is_some() {
         let loss = own_type_loss(tape, logits, LOGITS, run);
         tape.drop(hidden);
         if !keep_logits {
@@ -253,15 +306,15 @@ fn own_type_loss(tape: &mut Tape, logits: Var, shape: Shape, run: &Run) -> Var {
 
 /// Patches through a convolution, class tokens before them, positions added (`ViTEmbeddings`): nothing is kept but the
 /// image, which is the program's.
-fn patches(tape: &mut Tape, model: &Architecture, run: &Run) -> Var {
+fn patches(tape: &mut Tape, of: &Embedding, run: &Run) -> Var {
     let stream = run.compute.weight;
     let cast = run.compute.autocast();
     tape.enter("embeddings", Group::Embedding);
     let trained = |weight| if run.frozen { Back::Fresh } else { Back::Weight(weight) };
-    let mut others = model.embedding.other.iter().copied();
+    let mut others = of.other.iter().copied();
     // Beside the convolution's weight and bias, each other parameter is one more token.
-    let count = (model.embedding.other.len() as u64).saturating_sub(2);
-    let count = model.embedding.image.map_or(0, |image| image.tokens).saturating_sub(count);
+    let count = (of.other.len() as u64).saturating_sub(2);
+    let count = of.image.map_or(0, |image| image.tokens).saturating_sub(count);
     let shape = Shape::new(&[B, Dim::of(count), Dim::Sym(Symbol::H)]);
     let (Some(weight), bias) = (others.next(), others.next()) else {
         return tape.run("embedding", &[], STREAM, stream, Back::Fresh);
@@ -274,21 +327,21 @@ fn patches(tape: &mut Tape, model: &Architecture, run: &Run) -> Var {
         tape.share_weight_copy(copy);
         tape.forget_weight_copy(copy);
     }
-    if let Some(image) = model.embedding.image.filter(|_| cast) {
+    if let Some(image) = of.image.filter(|_| cast) {
         let [channels, side] = [image.channels, image.side].map(Dim::of);
         tape.save_new(&tensors::AUTOCAST_INPUT, Shape::new(&[B, channels, side, side]), run.compute.matmul);
     }
     let mut x = tape.run("cat", &[projected], STREAM, stream, Back::Through);
     tape.drop(projected);
     // Class tokens, and the table of positions: added, their gradients summed over the images.
-    for weight in others.chain(model.embedding.tables.iter().copied()) {
+    for weight in others.chain(of.tables.iter().copied()) {
         let learned = tape.run("expand", &[], weight.shape, stream, trained(weight));
         let sum = tape.run("add", &[x, learned], STREAM, stream, Back::Sum);
         tape.drop(x);
         tape.drop(learned);
         x = sum;
     }
-    if model.embedding.dropout > 0.0 {
+    if of.dropout > 0.0 {
         x = dropout(tape, x);
     }
     x

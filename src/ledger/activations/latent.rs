@@ -3,7 +3,7 @@
 
 use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
-use super::core::{Core, core};
+use super::core::{Core, Layout, core};
 use super::norm::norm;
 use super::{A, B, Run, S, STREAM, linear};
 use crate::architecture::{LatentAttention, LatentQuery, Linear, Softmax};
@@ -64,7 +64,9 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
         softmax: Softmax::Fp32,
         soft_cap: false,
         causal: true,
-        head_major: true,
+        layout: Layout::Joined,
+        keys: S,
+        bias: None,
     };
     let out = core(tape, [wide_q, wide_k, v], settings);
     tape.enter(latent.out.weight.module(), Group::Attention);

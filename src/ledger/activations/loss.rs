@@ -187,6 +187,7 @@ mod tests {
                 padding: false,
                 frozen,
                 lora: None,
+                checkpointed: false,
                 quantized: None,
                 workspace: None,
             };

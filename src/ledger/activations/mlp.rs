@@ -1,8 +1,8 @@
 //! Gated feed-forward: `down(act(gate(x)) · up(x))`.
 
 use super::super::tape::{Back, Tape, Var};
-use super::super::{Dim, Dtype, Group, Shape, Symbol};
-use super::{B, Run, S, STREAM, linear};
+use super::super::{Dim, Dtype, Group, Shape, Symbol, Tensor};
+use super::{B, Run, S, STREAM, dropout, linear, replace};
 use crate::architecture::{Activation, GateUp, GatedMlp, Linear, PlainMlp};
 use crate::text::tensors;
 
@@ -19,9 +19,7 @@ pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, run: &Run, grou
     tape.enter(gate_proj.weight.module(), group);
     let gate = linear(tape, x, gate_proj, wide, run, &tensors::LINEAR_INPUT);
     tape.enter(owner(gate_proj), group);
-    let dtype = tape.dtype(gate);
-    let active = tape.run("act", &[gate], wide, dtype, Back::Fresh);
-    tape.save(gate, &tensors::MLP_GATE);
+    let active = activation(tape, gate, mlp.act, &tensors::MLP_GATE, run);
     tape.drop(gate);
     tape.enter(up_proj.weight.module(), group);
     let up = linear(tape, x, up_proj, wide, run, &tensors::LINEAR_INPUT);
@@ -32,6 +30,7 @@ pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, run: &Run, grou
     tape.save(up, &tensors::MLP_UP);
     tape.drop(active);
     tape.drop(up);
+    let product = dropped(tape, product, mlp.dropout);
     tape.enter(mlp.down.weight.module(), group);
     let out = linear(tape, product, mlp.down, STREAM, run, &tensors::MLP_PRODUCT);
     tape.drop(product);
@@ -74,20 +73,46 @@ pub(super) fn plain_mlp(tape: &mut Tape, x: Var, mlp: &PlainMlp, run: &Run) -> V
     tape.enter(mlp.up.weight.module(), Group::Mlp);
     let wide = linear(tape, x, mlp.up, WIDE, run, &tensors::LINEAR_INPUT);
     tape.enter("mlp.act", Group::Mlp);
-    let active = match mlp.act {
-        Activation::Kernel => {
-            let dtype = tape.dtype(wide);
-            let active = tape.run("act", &[wide], WIDE, dtype, Back::Fresh);
-            tape.save(wide, &tensors::MLP_PRE_ACT);
-            active
-        }
-        Activation::PythonGelu => python_gelu(tape, wide, run),
-    };
+    let active = activation(tape, wide, mlp.act, &tensors::MLP_PRE_ACT, run);
     tape.drop(wide);
+    let active = dropped(tape, active, mlp.dropout);
     tape.enter(mlp.down.weight.module(), Group::Mlp);
     let out = linear(tape, active, mlp.down, STREAM, run, &tensors::MLP_ACTIVE);
     tape.drop(active);
     out
+}
+
+/// The activation function; what it keeps of its input is called `kept`.
+fn activation(tape: &mut Tape, x: Var, act: Activation, kept: &'static Tensor, run: &Run) -> Var {
+    let (shape, dtype) = (tape.shape(x), tape.dtype(x));
+    match act {
+        Activation::Kernel => {
+            let active = tape.run("act", &[x], shape, dtype, Back::Fresh);
+            tape.save(x, kept);
+            active
+        }
+        Activation::Relu => {
+            let active = tape.run("relu", &[x], shape, dtype, Back::Fresh);
+            tape.save(active, &tensors::MLP_ACTIVE);
+            active
+        }
+        Activation::PythonGelu => python_gelu(tape, x, run),
+    }
+}
+
+/// Dropout before the output projection. T5 then casts to that projection's type, which under autocast makes an fp32
+/// copy of a 16-bit tensor only to make it 16 bit again (transformers, `T5DenseActDense`).
+fn dropped(tape: &mut Tape, x: Var, probability: f64) -> Var {
+    if probability == 0.0 {
+        return x;
+    }
+    let out = dropout(tape, x);
+    let own = tape.promoted(tape.dtype(out));
+    if tape.dtype(out) == own {
+        return out;
+    }
+    let shape = tape.shape(out);
+    replace(tape, out, |tape, x| tape.run("to weight dtype", &[x], shape, own, Back::Through))
 }
 
 /// `0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))`, operator by operator (transformers, `NewGELUActivation`).
@@ -95,26 +120,27 @@ pub(super) fn plain_mlp(tape: &mut Tape, x: Var, mlp: &PlainMlp, run: &Run) -> V
 /// Under autocast `pow` runs in fp32, and so does all that follows.
 fn python_gelu(tape: &mut Tape, x: Var, run: &Run) -> Var {
     let low = run.compute.matmul;
+    let shape = tape.shape(x);
     let wide = if run.compute.autocast() { Dtype::Fp32 } else { low };
-    let half = tape.run("mul 0.5", &[x], WIDE, low, Back::Fresh);
-    let base = if wide == low { x } else { tape.run("cast", &[x], WIDE, wide, Back::Through) };
-    let cube = tape.run("pow 3", &[base], WIDE, wide, Back::Square);
+    let half = tape.run("mul 0.5", &[x], shape, low, Back::Fresh);
+    let base = if wide == low { x } else { tape.run("cast", &[x], shape, wide, Back::Through) };
+    let cube = tape.run("pow 3", &[base], shape, wide, Back::Square);
     tape.save(base, &tensors::MLP_PRE_ACT);
     if base != x {
         tape.drop(base);
     }
-    let scaled = tape.run("mul 0.044715", &[cube], WIDE, wide, Back::Fresh);
+    let scaled = tape.run("mul 0.044715", &[cube], shape, wide, Back::Fresh);
     tape.drop(cube);
-    let sum = tape.run("add", &[x, scaled], WIDE, wide, Back::Through);
+    let sum = tape.run("add", &[x, scaled], shape, wide, Back::Through);
     tape.drop(scaled);
-    let inner = tape.run("mul √(2/π)", &[sum], WIDE, wide, Back::Fresh);
+    let inner = tape.run("mul √(2/π)", &[sum], shape, wide, Back::Fresh);
     tape.drop(sum);
-    let tanh = tape.run("tanh", &[inner], WIDE, wide, Back::Fresh);
+    let tanh = tape.run("tanh", &[inner], shape, wide, Back::Fresh);
     tape.save(tanh, &tensors::GELU_TANH);
     tape.drop(inner);
-    let shifted = tape.run("add 1", &[tanh], WIDE, wide, Back::Through);
+    let shifted = tape.run("add 1", &[tanh], shape, wide, Back::Through);
     tape.drop(tanh);
-    let out = tape.run("mul", &[half, shifted], WIDE, wide, Back::Fresh);
+    let out = tape.run("mul", &[half, shifted], shape, wide, Back::Fresh);
     tape.save(half, &tensors::GELU_HALF);
     tape.save(shifted, &tensors::GELU_SHIFTED);
     tape.drop(half);

@@ -10,9 +10,10 @@ mod loss;
 mod mlp;
 mod moe;
 mod norm;
+mod relative;
 
 pub(crate) use self::core::Kernel;
-pub(crate) use head::{Mask, embedding, loss, prologue};
+pub(crate) use head::{Mask, Side, embedding, encoder_end, loss, prologue};
 pub(crate) use loss::Criterion;
 
 use linear::linear;
@@ -41,6 +42,7 @@ impl Compute {
 
 /// How a layer runs, whatever the layer.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each asked for by a key")]
 pub(crate) struct Run {
     pub(crate) compute: Compute,
     /// Forward runs under `torch.autocast`: products cast fp32 weights, and what meets them.
@@ -52,6 +54,8 @@ pub(crate) struct Run {
     pub(crate) frozen: bool,
     /// Adapters that are.
     pub(crate) lora: Option<Lora>,
+    /// The model was asked to checkpoint its layers.
+    pub(crate) checkpointed: bool,
     /// How bitsandbytes stores the frozen linears, where it does.
     pub(crate) quantized: Option<Quantized>,
     /// What the matrix library asks for while a product runs, where that is counted (see [`Tape::workspace`]).
@@ -76,15 +80,46 @@ pub(crate) const D: Dim = Dim::Sym(Symbol::D);
 /// `[b, s, h]`: the residual stream.
 pub(crate) const STREAM: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::H)]);
 
+/// What the layers of a stack share beside the stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shared {
+    /// Relative positions of self attention: made by the first layer, read by the others.
+    pub(crate) bias: Option<Var>,
+    /// The same of cross attention.
+    pub(crate) cross_bias: Option<Var>,
+    /// What cross attention reads: the encoder's output.
+    pub(crate) source: Option<Var>,
+    /// Others read what this layer makes; else each layer makes its own.
+    pub(crate) kept: bool,
+}
+
+impl Shared {
+    /// Forgets what no other layer reads.
+    fn forget(&mut self, tape: &mut Tape) {
+        if !self.kept {
+            for made in [self.bias.take(), self.cross_bias.take()].into_iter().flatten() {
+                tape.drop(made);
+            }
+        }
+    }
+}
+
+/// `old` is no longer needed once something has been made of it.
+fn replace(tape: &mut Tape, old: Var, make: impl FnOnce(&mut Tape, Var) -> Var) -> Var {
+    let new = make(tape, old);
+    tape.drop(old);
+    new
+}
+
 /// Forward of one layer: the residual stream in, the residual stream out.
-pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
+pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, shared: &mut Shared) -> Var {
     if layer.parallel {
-        return parallel(tape, layer, x, run);
+        return parallel(tape, layer, x, run, shared);
     }
     let mut stream = x;
     for sublayer in &layer.sublayers {
         let read = sublayer.before.as_ref().map(|before| norm::norm(tape, stream, before, run.frozen));
-        let added = contribution(tape, read.unwrap_or(stream), sublayer, run);
+        let added = contribution(tape, read.unwrap_or(stream), sublayer, run, shared);
         if let Some(read) = read {
             tape.drop(read);
         }
@@ -113,18 +148,18 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
 
 /// All sublayers read the layer's input, through a norm of their own or the one before them; what they give is added
 /// up last to first, and then to the input (transformers, `modeling_gpt_neox.py`, `modeling_phi.py`).
-fn parallel(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
+fn parallel(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, shared: &mut Shared) -> Var {
     let mut held = Vec::with_capacity(4);
     let mut input = x;
     let mut parts = Vec::with_capacity(2);
     for (index, sublayer) in layer.sublayers.iter().enumerate() {
         let own = sublayer.before.as_ref().map(|before| norm::norm(tape, x, before, run.frozen));
         input = own.unwrap_or(input);
-        parts.extend(contribution(tape, input, sublayer, run));
+        parts.extend(contribution(tape, input, sublayer, run, shared));
         // Whoever reads the same norm next keeps it.
-        let shared = layer.sublayers.get(index + 1).is_some_and(|next| next.before.is_none());
+        let reread = layer.sublayers.get(index + 1).is_some_and(|next| next.before.is_none());
         match own {
-            Some(own) if shared => held.push(own),
+            Some(own) if reread => held.push(own),
             Some(own) => tape.drop(own),
             None => {}
         }
@@ -153,15 +188,26 @@ fn parallel(tape: &mut Tape, layer: &Layer, x: Var, run: &Run) -> Var {
 }
 
 /// What a sublayer adds to the residual stream (`None`: it is only counted, nothing is known of what runs).
-fn contribution(tape: &mut Tape, input: Var, sublayer: &Sublayer, run: &Run) -> Option<Var> {
+fn contribution(
+    tape: &mut Tape,
+    input: Var,
+    sublayer: &Sublayer,
+    run: &Run,
+    shared: &mut Shared,
+) -> Option<Var> {
     let added = match &sublayer.body {
-        Body::Attention(attention) => attention::attention(tape, input, attention, run),
+        Body::Attention(attention) => attention::attention(tape, input, attention, run, shared),
+        Body::CrossAttention(cross) => attention::cross_attention(tape, input, cross, run, shared),
         Body::GatedMlp(mlp) => mlp::gated_mlp(tape, input, mlp, run, super::Group::Mlp),
         Body::PlainMlp(mlp) => mlp::plain_mlp(tape, input, mlp, run),
         Body::LatentAttention(latent) => latent::latent_attention(tape, input, latent, run),
         Body::Moe(moe) => moe::moe(tape, input, moe, run),
-        Body::CrossAttention(_) | Body::Counted(_) => return None,
+        Body::Counted(_) => return None,
     };
+    shared.forget(tape);
+    if sublayer.dropped_by_layer {
+        tape.enter("", super::Group::Residual);
+    }
     Some(if sublayer.dropout > 0.0 { dropout(tape, added) } else { added })
 }
 

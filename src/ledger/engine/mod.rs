@@ -173,7 +173,13 @@ impl Engine {
         match self {
             Self::Fsdp(fsdp) => {
                 let units = Units::of(model, storage);
-                let order: Vec<usize> = model.order.iter().map(|kind| usize::from(*kind)).collect();
+                // An encoder's layers come first, and so do their kinds.
+                let kinds = model.encoder.as_ref().map_or(0, |encoder| encoder.kinds.len());
+                let encoder = model.encoder.iter().flat_map(|encoder| &encoder.order);
+                let encoder = encoder.map(|kind| usize::from(*kind));
+                let order = encoder
+                    .chain(model.order.iter().map(|kind| kinds + usize::from(*kind)))
+                    .collect::<Vec<_>>();
                 // A weight that two groups share must be in one of them.
                 let fsdp = Fsdp { wrap_head: fsdp.wrap_head && !model.tied, ..*fsdp };
                 Some(fsdp2::script(&fsdp, &units, &order, stream, numbers))

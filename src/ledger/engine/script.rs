@@ -93,7 +93,12 @@ impl Script {
         let handed = self.stream.filter(|_| !nothing).and_then(|[forward, backward]| match phase {
             Phase::Embedding | Phase::Forward | Phase::Loss => Some(forward),
             Phase::LossBackward | Phase::Backward | Phase::EmbeddingBackward => Some(backward),
-            Phase::Always | Phase::Optimizer => None,
+            Phase::Always
+            | Phase::Optimizer
+            | Phase::EncoderEnd
+            | Phase::DecoderEmbedding
+            | Phase::DecoderEmbeddingBackward
+            | Phase::EncoderEndBackward => None,
         });
         let Some(index) = self.index(side, phase, layer) else { return };
         self.hooks[index] = self.acts.len()..self.acts.len();
@@ -133,7 +138,11 @@ impl Script {
 
     fn index(&self, side: Side, phase: Phase, layer: usize) -> Option<usize> {
         let slot = match phase {
-            Phase::Always => return None,
+            Phase::Always
+            | Phase::EncoderEnd
+            | Phase::DecoderEmbedding
+            | Phase::DecoderEmbeddingBackward
+            | Phase::EncoderEndBackward => return None,
             Phase::Embedding => 0,
             Phase::Loss => 1,
             Phase::LossBackward => 2,

@@ -52,7 +52,7 @@ impl Storage {
 /// The units of one rank's part of a model.
 #[derive(Debug)]
 pub(crate) struct Units {
-    /// One for each kind of layer, in the model's order of kinds.
+    /// One for each kind of layer, in the model's order of kinds, an encoder's first.
     pub(crate) kinds: Vec<Unit>,
     /// What is before the first layer.
     pub(crate) embedding: Unit,
@@ -83,11 +83,16 @@ impl Units {
         };
         let mut embedding = Unit { name: "embed_tokens", params: Vec::new() };
         model.embedding.params(&mut |param| embedding.add(storage.stored(Weight { param, count: 1 })));
+        let encoder = model.encoder.as_ref();
+        if let Some(last) = encoder.and_then(|encoder| encoder.final_norm.as_ref()) {
+            last.params(&mut |param| embedding.add(storage.stored(Weight { param, count: 1 })));
+        }
         let mut head = Unit { name: "lm_head", params: Vec::new() };
         let mut add = |param| head.add(storage.stored(Weight { param, count: 1 }));
         model.final_norm.iter().for_each(|norm| norm.params(&mut add));
         model.head.params(model.tied, &mut add);
-        Self { kinds: model.kinds.iter().map(kind).collect(), embedding, head }
+        let kinds = encoder.iter().flat_map(|encoder| &encoder.kinds).chain(&model.kinds);
+        Self { kinds: kinds.map(kind).collect(), embedding, head }
     }
 
     /// What is around the layers, as one; a tied output embedding once.

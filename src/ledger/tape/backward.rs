@@ -1,6 +1,6 @@
 //! Running backward: operators in reverse, gradients that wait, are added, or are handed on.
 
-use super::{Back, Gradients, Id, Node, Place, Role, SCALAR, Storage, Tape, Var, VarData};
+use super::{Back, Common, Gradients, INPUTS, Id, Node, Place, Role, SCALAR, Storage, Tape, Var, VarData};
 use crate::architecture::Param;
 use crate::ledger::{Dim, Dtype, Shape, Symbols};
 use crate::text::tensors;
@@ -9,7 +9,7 @@ use crate::text::tensors;
 const MULTIPLIES: [&str; 3] = ["linear", "linear 4-bit", "linear 8-bit"];
 
 /// The gradients that one operator made, for each input that needs one.
-type Made = [Option<(Var, Id)>; 3];
+type Made = [Option<(Var, Id)>; INPUTS];
 
 impl Tape<'_> {
     /// Runs backward from `output`, whose gradient the part after hands over, to `input`, whose gradient is handed
@@ -26,11 +26,21 @@ impl Tape<'_> {
             self.hold(first);
         }
         self.vars[output.0].pending = Some(first);
+        for Common { var, arrives, .. } in self.common.clone() {
+            if arrives && var != output {
+                self.vars[var.0].pending = Some(self.gradient_of(var));
+            }
+        }
         while let Some(node) = self.nodes.pop() {
             let Place { module, operator, .. } = self.places[node.place];
             self.module = module;
             self.place(operator);
             self.step(&node, gradients);
+        }
+        for Common { var, leaf, .. } in self.common.clone() {
+            let Some(gradient) = self.vars[var.0].pending.take() else { continue };
+            self.place("gradient");
+            if leaf { self.held_by_graph.push(gradient) } else { self.release(gradient) }
         }
         if let Some(gradient) = input.and_then(|input| self.vars[input.0].pending.take()) {
             self.place("gradient");
@@ -65,7 +75,7 @@ impl Tape<'_> {
             match self.tied {
                 Some((tied, head)) if tied == param => {
                     self.tied = None;
-                    self.join_tied(head, own, gradients);
+                    self.join_tied(tied, head, own, gradients);
                 }
                 // The cast of a weight is an operator of its own: its backward runs once the linear's is over.
                 _ => {
@@ -90,7 +100,9 @@ impl Tape<'_> {
             Back::Views => self.hand_on(node, incoming, |_, _| true),
             Back::Sum => {
                 let whole = shape.elements(self.numbers);
-                self.hand_on(node, incoming, |var, numbers| var.shape.elements(numbers) == whole)
+                self.hand_on(node, incoming, |var, numbers| {
+                    var.shape.elements(numbers) == whole && var.dtype == dtype
+                })
             }
             Back::Join => {
                 let point = node.inputs[0].unwrap_or(node.output);
@@ -99,7 +111,7 @@ impl Tape<'_> {
                     None => self.vars[point.0].pending = Some(gradient),
                     Some(_) => self.parked.push((point, gradient)),
                 }
-                [None; 3]
+                [None; INPUTS]
             }
             Back::Fresh | Back::Linear { .. } | Back::Shared { .. } => self.fresh(node),
             Back::Dequantized(shape, dtype) => {
@@ -116,9 +128,9 @@ impl Tape<'_> {
                 self.release(one);
                 self.release(equal);
                 let kept = node.inputs[0].zip(node.saves[0]);
-                [kept.map(|(input, gradient)| (input, self.hold(gradient))), None, None]
+                [kept.map(|(input, gradient)| (input, self.hold(gradient))), None, None, None]
             }
-            Back::FreshWithScratch => {
+            Back::FreshWithScratch(shape, dtype) => {
                 let role = if self.workspace.is_some() { Role::Working } else { Role::Hidden };
                 let hidden = self.alloc(&tensors::SCRATCH, shape, dtype, role);
                 let made = self.fresh(node);
@@ -126,13 +138,13 @@ impl Tape<'_> {
                 made
             }
             Back::Square => {
-                let Some(input) = node.inputs[0] else { return [None; 3] };
+                let Some(input) = node.inputs[0] else { return [None; INPUTS] };
                 let power = self.gradient_of(input);
                 let doubled = self.gradient_of(input);
                 let gradient = self.gradient_of(input);
                 self.release(power);
                 self.release(doubled);
-                [Some((input, gradient)), None, None]
+                [Some((input, gradient)), None, None, None]
             }
             Back::Scale { .. } => {
                 // The weight's share, before it is summed down.
@@ -140,7 +152,7 @@ impl Tape<'_> {
                 self.full = Some(full);
                 self.fresh(node)
             }
-            Back::Weight(_) => [None; 3],
+            Back::Weight(_) => [None; INPUTS],
         }
     }
 
@@ -224,7 +236,7 @@ impl Tape<'_> {
 
     /// The gradient of a tied weight from the head is here already: `head` and the embedding's `own` become one.
     /// In a pure dtype the first is a transposed view, to which autograd cannot add in place.
-    fn join_tied(&mut self, head: Id, own: Id, gradients: Gradients) {
+    fn join_tied(&mut self, weight: Param, head: Id, own: Id, gradients: Gradients) {
         let Storage { shape, dtype, module, .. } = self.storages[own];
         let mut sum = head;
         if self.tied_in_place {
@@ -238,7 +250,7 @@ impl Tape<'_> {
             self.release(operand);
             self.release(own);
         }
-        if gradients.pass() {
+        if gradients.pass() && self.waits_for != Some(weight) {
             self.step_on(shape, dtype, gradients);
             self.release(sum);
         }

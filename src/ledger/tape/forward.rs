@@ -1,6 +1,6 @@
 //! Recording forward: operators, views, and what each keeps for its backward.
 
-use super::{Back, Id, Node, Role, SAVES, Storage, Tape, Var, VarData};
+use super::{Back, Common, INPUTS, Id, Node, Role, SAVES, Storage, Tape, Var, VarData};
 use crate::ledger::{Dtype, Group, Shape, Tensor};
 use crate::text::tensors;
 
@@ -25,6 +25,48 @@ impl Tape<'_> {
         self.place("input");
         let storage = self.alloc(&tensors::OUTPUT, shape, dtype, Role::Working);
         self.var(Some(storage), shape, dtype, needs_grad)
+    }
+
+    /// Other parts read this tensor as well. `arrives`: those after this one hand on the gradient that they made.
+    pub(crate) fn share(&mut self, var: Var, arrives: bool) {
+        self.common.push(Common { var, arrives, leaf: false });
+    }
+
+    /// The same for a leaf that needs a gradient: both stay until the program forgets the loss.
+    pub(crate) fn share_leaf(&mut self, var: Var, arrives: bool, first: bool) {
+        self.common.push(Common { var, arrives, leaf: first });
+    }
+
+    /// The program holds a tensor until the layers of this stack have run, whoever keeps it for backward.
+    pub(crate) fn hold_for_stack(&mut self, var: Var) {
+        if let Some(storage) = self.vars[var.0].storage {
+            match self.storages[storage].role {
+                Role::Working => self.held_by_stack.push(storage),
+                _ => self.release(storage),
+            }
+        }
+    }
+
+    /// The program holds a tensor until the forward of the whole model is over, whoever keeps it for backward.
+    pub(crate) fn hold_for_model(&mut self, var: Var) {
+        if let Some(storage) = self.vars[var.0].storage {
+            match self.storages[storage].role {
+                Role::Working => self.cached.push(storage),
+                _ => self.release(storage),
+            }
+        }
+    }
+
+    /// The graph holds a leaf until the program forgets the loss.
+    pub(crate) fn hold_for_graph(&mut self, var: Var) {
+        if let Some(storage) = self.vars[var.0].storage {
+            self.held_by_graph.push(storage);
+        }
+    }
+
+    /// A leaf that needs a gradient, e.g. because checkpointing asks for it.
+    pub(crate) fn ask_gradient(&mut self, var: Var) {
+        self.vars[var.0].needs_grad = true;
     }
 
     /// Runs one operator: `inputs` → a new tensor.
@@ -125,7 +167,7 @@ impl Tape<'_> {
         self.recorded = needs_grad && self.tracked;
         let output = self.var(storage, shape, dtype, needs_grad);
         if self.recorded {
-            let mut all = [None; 3];
+            let mut all = [None; INPUTS];
             for (slot, input) in all.iter_mut().zip(inputs) {
                 *slot = Some(*input);
             }

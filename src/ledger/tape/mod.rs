@@ -63,6 +63,8 @@ pub(crate) const SCALAR: Shape = Shape::new(&[super::Dim::Const(1)]);
 
 /// The most that one operator saves (efficient attention with a mask).
 const SAVES: usize = 7;
+/// The most that one operator reads (attention with a bias).
+const INPUTS: usize = 4;
 
 /// An operator, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +93,8 @@ pub(crate) enum Back {
     Sum,
     /// A new gradient for each input. One that was broadcast is made at full size first, then summed down.
     Fresh,
-    /// The same, with a scratch tensor of the output's size inside the operator.
-    FreshWithScratch,
+    /// The same, with a scratch tensor inside the operator.
+    FreshWithScratch(Shape, Dtype),
     /// One of the views that a split gave: its gradient waits until the split's own backward joins all.
     Join,
     /// Gradients are views of the incoming one (`cat`).
@@ -118,10 +120,20 @@ pub(crate) enum Back {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     place: usize,
-    inputs: [Option<Var>; 3],
+    inputs: [Option<Var>; INPUTS],
     output: Var,
     saves: [Option<Id>; SAVES],
     back: Back,
+}
+
+/// A tensor that several parts read: its gradient is added up from part to part.
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    var: Var,
+    /// A later part has made its share already.
+    arrives: bool,
+    /// It is a leaf: its gradient stays with it.
+    leaf: bool,
 }
 
 /// How parameter gradients are held.
@@ -184,6 +196,14 @@ pub(crate) struct Tape<'n> {
     shared: Option<(Id, bool)>,
     /// Gradients of a split's views that wait for its backward.
     parked: Vec<(Var, Id)>,
+    /// Tensors that other parts read as well.
+    common: Vec<Common>,
+    /// Storages that the program holds until the layers of this stack have run.
+    pub(crate) held_by_stack: Vec<Id>,
+    /// Storages that the graph holds until the program forgets the loss.
+    pub(crate) held_by_graph: Vec<Id>,
+    /// Its own tokens are the targets of an encoder–decoder.
+    of_target: bool,
     /// Bytes that the matrix library asks for while a product runs; then other scratch of operators counts as well.
     /// `None`: neither does.
     workspace: Option<u64>,
@@ -218,6 +238,10 @@ impl<'n> Tape<'n> {
             full: None,
             shared: None,
             parked: Vec::new(),
+            common: Vec::new(),
+            held_by_stack: Vec::new(),
+            held_by_graph: Vec::new(),
+            of_target: false,
             workspace: None,
             multiplies: false,
             tracked,
@@ -231,6 +255,17 @@ impl<'n> Tape<'n> {
     /// Products ask for a workspace of so many bytes, and operators' other scratch is counted.
     pub(crate) fn counting_scratch(self, workspace: Option<u64>) -> Self {
         Self { workspace, ..self }
+    }
+
+    /// The same tape for a part of an encoder–decoder's decoder: `numbers` are exchanged, rows show the model's own.
+    pub(crate) const fn of_target(mut self, of_target: bool) -> Self {
+        self.of_target = of_target;
+        self
+    }
+
+    /// Whether it is.
+    pub(crate) const fn is_of_target(&self) -> bool {
+        self.of_target
     }
 
     /// The numbers behind the symbols.
@@ -257,6 +292,7 @@ impl<'n> Tape<'n> {
     fn alloc(&mut self, tensor: &'static Tensor, shape: Shape, dtype: Dtype, role: Role) -> Id {
         let bytes = shape.elements(self.numbers).saturating_mul(dtype.bytes());
         let (module, group) = (self.module, self.group);
+        let shape = if self.of_target { shape.exchanged() } else { shape };
         self.storages.push(Storage { tensor, module, group, shape, dtype, bytes, role, holders: 1 });
         let id = self.storages.len() - 1;
         self.log(id, true);

@@ -438,6 +438,13 @@ const fn words(key: Key) -> (Text, Text) {
             Text::new("Padding mask", "填充掩码"),
             Text::new("A mask is given to attention", "向注意力传入掩码"),
         ),
+        Key::MaxTargetLength => (
+            Text::new("Target tokens", "目标序列长度"),
+            Text::new(
+                "Tokens that an encoder–decoder learns to write; a quarter of those it reads unless given",
+                "编码器–解码器要学会写出的 token 数；不填则为输入的四分之一",
+            ),
+        ),
         Key::KeepLogits => (
             Text::new("Logits kept", "保留 logits"),
             Text::new(
