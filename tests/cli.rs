@@ -477,3 +477,29 @@ fn any_numeric_key_can_be_drawn() {
     }
     assert_eq!(status(&run(&["--figure", "precision"])), 2);
 }
+
+#[test]
+fn files_of_other_programs_are_read_together_and_estimated() {
+    let file = |name: &str| format!("{}/tests/data/import/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (script, zero) = (file("trl-sft-lora.sh"), file("ds-zero2.json"));
+    let output =
+        run(&["--import", &script, "--import", &zero, "batch=1&model=llama-3.2-1b", "--format=json"]);
+    assert_eq!(status(&output), 0, "{}", err(&output));
+    assert!(err(&output).contains("--lora_r = 32 → lora_rank=32"), "{}", err(&output));
+    assert!(err(&output).contains("not taken over: fp16.enabled = auto"), "{}", err(&output));
+    let read: Value = serde_json::from_str(out(&output)).unwrap();
+    let same = report(&[
+        "model=llama-3.2-1b&method=lora&lora_rank=32&lora_targets=q_proj,k_proj,v_proj,o_proj&precision=bf16-mixed&seq=4096",
+        "recompute=full&loss=fused&gpus=2&data_parallel=zero2&offload=optimizer&fast_kernels=liger&packed=true",
+        "overlap_comm=true&contiguous_gradients=true&reduce_bucket_size=2e8&allgather_bucket_size=2e8&optimizer_impl=fused",
+        "deepspeed={\"zero_optimization\":{\"reduce_scatter\":true,\"allgather_partitions\":true}}",
+    ]);
+    assert_eq!(read, same);
+
+    let output = run(&["--import", &file("../../../Cargo.toml")]);
+    assert_eq!((status(&output), out(&output)), (2, ""));
+    assert!(err(&output).contains("none of the known formats"), "{}", err(&output));
+    let chinese = run(&["--lang=zh", "--import", &file("titan-llama3-8b.toml")]);
+    assert!(err(&chinese).starts_with("识别为 torchtitan 的 TOML"), "{}", err(&chinese));
+    assert_eq!(status(&run(&["--import", &file("missing.json")])), 2);
+}

@@ -17,7 +17,9 @@ pub(super) struct Args {
     pub(super) config: Vec<String>,
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     pub(super) json: Option<PathBuf>,
-    #[arg(long, conflicts_with_all = ["config", "json", "format", "figure", "must_fit", "units"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(super) import: Vec<PathBuf>,
+    #[arg(long, conflicts_with_all = ["config", "json", "import", "format", "figure", "must_fit", "units"])]
     pub(super) json_lines: bool,
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json_lines", "figure", "must_fit"])]
     pub(super) oom: Option<PathBuf>,
@@ -83,9 +85,10 @@ impl Args {
 
 /// The arguments with their help in one language.
 fn command(in_lang: Lang) -> clap::Command {
-    let helps: [(&str, Text); 14] = [
+    let helps: [(&str, Text); 15] = [
         ("config", text::HELP_CONFIG),
         ("json", text::HELP_JSON),
+        ("import", text::HELP_IMPORT),
         ("json_lines", text::HELP_JSON_LINES),
         ("oom", text::HELP_OOM),
         ("format", text::HELP_FORMAT),

@@ -3,6 +3,7 @@
 mod advice;
 mod args;
 mod figure;
+mod import;
 mod lines;
 mod oom;
 
@@ -110,10 +111,15 @@ fn write(text: &str) -> io::Result<()> {
 fn read(args: &Args) -> Result<Read, String> {
     let lang = args.lang.unwrap_or_else(args::locale);
     let Some(path) = &args.json else {
-        return Ok(Config::from_link(&args.config.join("&")));
+        let pairs = args.config.join("&");
+        let asked = Config::from_link(&pairs);
+        return if args.import.is_empty() {
+            Ok(asked)
+        } else {
+            import::over(&args.import, &pairs, asked, lang)
+        };
     };
-    let text = read_file(path)
-        .map_err(|reason| text::CANNOT_READ.fill(lang, &[("file", &path.display()), ("reason", &reason)]))?;
+    let text = read_text(path, lang)?;
     Config::from_json(&text).map_err(|problem| problem.message(lang))
 }
 
@@ -125,6 +131,12 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The whole of a file as text, or the sentence that says why there is none.
+fn read_text(path: &Path, lang: Lang) -> Result<String, String> {
+    read_file(path)
+        .map_err(|reason| text::CANNOT_READ.fill(lang, &[("file", &path.display()), ("reason", &reason)]))
 }
 
 /// A file's text, without a byte order mark.

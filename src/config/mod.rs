@@ -10,6 +10,7 @@ mod check;
 mod choices;
 mod fields;
 mod gpus;
+mod hub;
 mod json;
 mod keys;
 mod kind;
@@ -25,6 +26,7 @@ pub use choices::{
 };
 pub use fields::{FIELDS, Field};
 pub use gpus::{Gpu, gpu, gpus};
+pub use hub::{Named, by_name, repository};
 pub use json::LONGEST_JSON;
 pub use keys::{Effect, Key, Section};
 pub use kind::{Kind, LONGEST_TEXT};

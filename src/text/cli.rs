@@ -41,6 +41,14 @@ pub const HELP_JSON: Text = Text::new(
     "Read the configuration from a JSON file (- for standard input)",
     "从 JSON 文件读取配置（- 表示标准输入）",
 );
+/// Help of `--import`.
+pub const HELP_IMPORT: Text = Text::new(
+    "Read what you already have (- for standard input): a model's config.json, DeepSpeed JSON, accelerate or FSDP YAML, \
+     TrainingArguments, LLaMA-Factory or axolotl YAML, torchtitan TOML, a launch command or script; several files \
+     together, and CONFIG over them",
+    "读取已有的配置（- 表示标准输入）：模型的 config.json、DeepSpeed JSON、accelerate 或 FSDP YAML、TrainingArguments、\
+     LLaMA-Factory 或 axolotl YAML、torchtitan TOML、启动命令或脚本；可同时给出多个文件，CONFIG 覆盖其上",
+);
 /// Help of `--json-lines`.
 pub const HELP_JSON_LINES: Text = Text::new(
     "Read one JSON configuration per line from standard input, write one JSON report per line; \
@@ -112,6 +120,8 @@ pub const WARNING: Text = Text::new("warning: {message}", "警告：{message}");
 pub const ERROR: Text = Text::new("error: {message}", "错误：{message}");
 /// A file could not be read.
 pub const CANNOT_READ: Text = Text::new("cannot read {file}: {reason}", "无法读取 {file}：{reason}");
+/// A file could not be imported.
+pub const CANNOT_IMPORT: Text = Text::new("cannot import {file}: {reason}", "无法导入 {file}：{reason}");
 /// Standard input or output broke off.
 pub const BROKE_OFF: Text = Text::new("reading or writing failed: {reason}", "读写失败：{reason}");
 /// Bytes that are no text.

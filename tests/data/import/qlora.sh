@@ -1,0 +1,11 @@
+python qlora.py \
+    --model_name_or_path meta-llama/Llama-2-7b-hf \
+    --output_dir ./output \
+    --bits 4 --double_quant --quant_type nf4 --bf16 \
+    --full_finetune False \
+    --lora_r 64 --lora_alpha 16 --lora_modules all \
+    --source_max_len 512 \
+    --per_device_train_batch_size 16 --gradient_accumulation_steps 1 \
+    --gradient_checkpointing \
+    --optim paged_adamw_8bit \
+    --max_steps 1875

@@ -1,0 +1,15 @@
+torchrun --nproc_per_node=4 --master_port=29501 train.py \
+    --model_name_or_path huggyllama/llama-7b \
+    --data_path ./data.json \
+    --bf16 True \
+    --output_dir ./out \
+    --num_train_epochs 3 \
+    --per_device_train_batch_size 4 \
+    --per_device_eval_batch_size 4 \
+    --gradient_accumulation_steps 8 \
+    --evaluation_strategy "no" \
+    --save_strategy "steps" \
+    --learning_rate 2e-5 \
+    --fsdp "full_shard auto_wrap" \
+    --fsdp_transformer_layer_cls_to_wrap 'LlamaDecoderLayer' \
+    --tf32 True
