@@ -62,7 +62,7 @@ fn every_file_is_understood_as_its_row_says() {
         expect(
             "link",
             row["link"].as_str().unwrap().to_owned(),
-            import.config.to_link()[3..].trim_start_matches("&").replace('&', " "),
+            import.config.to_link()[3..].trim_start_matches('&').replace('&', " "),
         );
         let unknown: Vec<_> =
             import.ignored.iter().filter(|one| one.why.may_matter()).map(|one| one.theirs.as_str()).collect();
