@@ -6,7 +6,7 @@ use super::{Architecture, LatentQuery};
 use crate::ledger::{Dim, Group, Shape, Symbol};
 
 /// The most names that a list of targets may hold.
-const MOST: usize = 16;
+const MOST: usize = 18;
 
 /// Which linears get an adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ const NAMES: [&str; MOST] = [
     "kv_b_proj",
     "q_a_proj",
     "q_b_proj",
+    "w1",
+    "w2",
 ];
 
 impl Targets {

@@ -250,6 +250,8 @@ pub enum Routing {
     SoftmaxRenormalised,
     /// The same, cast to the weights' type (Qwen3).
     SoftmaxRenormalisedCast,
+    /// Softmax in fp32, top-k as they are, cast to the weights' type (Qwen2-MoE).
+    SoftmaxCast,
     /// Softmax over an fp32 copy of the input, top-k as they are (DeepSeek-V2).
     SoftmaxFp32Input,
     /// Sigmoid with a correction bias (DeepSeek-V3 and its kin).

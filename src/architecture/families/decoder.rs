@@ -60,6 +60,8 @@ pub(super) enum Width {
     Field(&'static str),
     /// `intermediate_size`, or this many times the hidden size.
     Or(u64),
+    /// Half of what the field says: gate and up share it.
+    Half(&'static str),
     /// Always this many times the hidden size.
     Times(u64),
 }
@@ -418,6 +420,7 @@ impl Width {
         let times = |n: u64| hidden.map(|hidden| hidden.saturating_mul(n));
         match self {
             Self::Field(key) => fields.needed(key),
+            Self::Half(key) => fields.needed(key).map(|width| width / 2),
             Self::Or(n) => fields.size("intermediate_size").or(times(n)),
             Self::Times(n) => times(n),
         }

@@ -24,6 +24,29 @@ pub(super) const FUSED_MLP: Mlp = Mlp::GatedFused([
     linear!("mlp.down_proj", Mlp, [H], F),
 ]);
 
+const QWEN2: Decoder =
+    Decoder { qkv_bias: YES, out_bias: NO, mlp_bias: [NO; 2], window: Window::Opted, ..LLAMA };
+
+/// `modeling_qwen.py` of Qwen-7B's repository.
+const QWEN: Decoder = Decoder {
+    qkv: QkvNames::Split(linear!("attn.c_attn", Attention, [AKK, D], H)),
+    out: linear!("attn.c_proj", Attention, [H], AD),
+    qkv_bias: YES,
+    out_bias: Switch::Unless("no_bias"),
+    kv_heads: KvHeads::All,
+    mlp: Mlp::Gated([
+        linear!("mlp.w2", Mlp, [F], H),
+        linear!("mlp.w1", Mlp, [F], H),
+        linear!("mlp.c_proj", Mlp, [H], F),
+    ]),
+    mlp_bias: [Switch::Unless("no_bias"); 2],
+    width: Width::Half("intermediate_size"),
+    norms: Norms::Before([norm!("ln_1", Norm, [H]), norm!("ln_2", Norm, [H])]),
+    final_norm: Some(norm!("ln_f", FinalNorm, [H])),
+    dropout: [("attn_dropout_prob", 0.0), ("", 0.0), ("emb_dropout_prob", 0.0)],
+    ..LLAMA
+};
+
 const GEMMA: Decoder = Decoder {
     head_dim: HeadDim::Field(Some(256)),
     mlp_bias: [NO; 2],
@@ -110,11 +133,10 @@ pub(super) const FAMILIES: &[Family] = &[
     Family::decoder("llama", &LLAMA),
     Family::decoder("mistral", &MISTRAL).default(&[("num_key_value_heads", 8), ("sliding_window", 4096)]),
     // q, k and v always have a bias here; no field says so.
-    Family::decoder(
-        "qwen2",
-        &Decoder { qkv_bias: YES, out_bias: NO, mlp_bias: [NO; 2], window: Window::Opted, ..LLAMA },
-    )
-    .default(&[("sliding_window", 4096)]),
+    Family::decoder("qwen2", &QWEN2).default(&[("sliding_window", 4096)]),
+    // Xiaomi's code inherits Qwen2's; layers for further tokens are no part of the forward.
+    Family::decoder("mimo", &QWEN2).default(&[("sliding_window", 4096)]),
+    Family::decoder("qwen", &QWEN).alias(&[("head_dim", "kv_channels")]),
     // head_dim is 128 even when the file leaves it out.
     Family::decoder(
         "qwen3",

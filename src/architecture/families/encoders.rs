@@ -23,6 +23,10 @@ struct Encoder {
     types: bool,
     /// What the first token's vector passes before it is classified.
     pooler: Names,
+    /// The bare model has the pooler.
+    bare_pools: bool,
+    /// Dropout follows attention's projection too, not the feed-forward alone.
+    attention_drops: bool,
     /// Dropout comes before the pooler as well as after it.
     classifier_drops_first: bool,
     /// Linear and norm of the masked language model's head; their width is the embedding's.
@@ -45,6 +49,8 @@ const BERT: Encoder = Encoder {
     mlp_norm: norm!("output.LayerNorm", Norm, [H]),
     types: true,
     pooler: linear!("pooler.dense", Other, [H], H),
+    bare_pools: true,
+    attention_drops: true,
     classifier_drops_first: false,
     transform: (
         linear!("cls.predictions.transform.dense", LmHead, [H], H),
@@ -60,6 +66,30 @@ const ROBERTA: Encoder = Encoder {
     transform: (linear!("lm_head.dense", LmHead, [H], H), norm!("lm_head.layer_norm", LmHead, [H])),
     ..BERT
 };
+
+const DISTILBERT: Encoder = Encoder {
+    qkv: [
+        linear!("attention.q_lin", Attention, [AD], H),
+        linear!("attention.k_lin", Attention, [AD], H),
+        linear!("attention.v_lin", Attention, [AD], H),
+    ],
+    out: linear!("attention.out_lin", Attention, [H], AD),
+    attention_norm: norm!("sa_layer_norm", Norm, [H]),
+    up: linear!("ffn.lin1", Mlp, [F], H),
+    down: linear!("ffn.lin2", Mlp, [H], F),
+    mlp_norm: norm!("output_layer_norm", Norm, [H]),
+    types: false,
+    pooler: linear!("pre_classifier", LmHead, [H], H),
+    bare_pools: false,
+    attention_drops: false,
+    transform: (linear!("vocab_transform", LmHead, [H], H), norm!("vocab_layer_norm", LmHead, [H])),
+    dropout: ["attention_dropout", "dropout"],
+    ..BERT
+};
+
+fn distilbert(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
+    DISTILBERT.compose(fields, dropout)
+}
 
 fn bert(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture> {
     BERT.compose(fields, dropout)
@@ -77,6 +107,16 @@ pub(super) const FAMILIES: &[Family] = &[
     Family::own("roberta", roberta).default(SIZES),
     Family::own("xlm-roberta", roberta).default(SIZES),
     Family::own("camembert", roberta).default(SIZES),
+    Family::own("distilbert", distilbert)
+        .alias(&[
+            ("hidden_size", "dim"),
+            ("num_hidden_layers", "n_layers"),
+            ("num_attention_heads", "n_heads"),
+            ("intermediate_size", "hidden_dim"),
+            ("hidden_act", "activation"),
+            ("classifier_dropout", "seq_classif_dropout"),
+        ])
+        .default(SIZES),
 ];
 
 impl Encoder {
@@ -111,12 +151,12 @@ impl Encoder {
             dropout: at_sum,
             ..Embedding::default()
         };
-        let sublayer = |body, on_sum| Sublayer {
+        let sublayer = |body, on_sum, drops| Sublayer {
             before: None,
             body,
             after: None,
             on_sum: Some(norm(on_sum)),
-            dropout: at_sum,
+            dropout: if drops { at_sum } else { 0.0 },
             dropped_by_layer: false,
         };
         let attention = Attention {
@@ -139,8 +179,8 @@ impl Encoder {
         };
         let layer = Layer {
             sublayers: vec![
-                sublayer(Body::Attention(attention), self.attention_norm),
-                sublayer(Body::PlainMlp(mlp), self.mlp_norm),
+                sublayer(Body::Attention(attention), self.attention_norm, self.attention_drops),
+                sublayer(Body::PlainMlp(mlp), self.mlp_norm, true),
             ],
             parallel: false,
         };
@@ -170,7 +210,8 @@ impl Encoder {
         let (weight, bias) = *self.pooler;
         let pooled = || vec![weight, bias];
         if class.ends_with("Model") && !class.ends_with("LMHeadModel") {
-            return Head { transform: None, output: Output::None, other: pooled() };
+            let other = if self.bare_pools { pooled() } else { Vec::new() };
+            return Head { transform: None, output: Output::None, other };
         }
         if class.ends_with("ForMultipleChoice") {
             return Head { transform: None, output: Output::Classes(classifier), other: pooled() };

@@ -26,6 +26,7 @@ const MIXTRAL: Experts = Experts {
     router: ROUTER,
     router_bias: false,
     routing: Routing::SoftmaxRenormalised,
+    renormalised: Switch::Always,
     gate_up: &(
         three("mlp.experts.gate_up_proj", &[E, TWO_M, H]),
         three("mlp.experts.gate_up_proj_bias", &[E, TWO_M]),
@@ -47,6 +48,7 @@ const QWEN3: Experts = Experts {
     count: "num_experts",
     width: "moe_intermediate_size",
     routing: Routing::SoftmaxRenormalisedCast,
+    renormalised: Switch::Field("norm_topk_prob"),
     dense: Dense::Step,
     ..MIXTRAL
 };
@@ -117,7 +119,12 @@ const LLAMA4: Experts = Experts {
 const PHIMOE: Experts = Experts { router: linear!("mlp.router", Router, [E], H), ..MIXTRAL };
 const GRANITE: Experts = Experts { router: linear!("block_sparse_moe.router", Router, [E], H), ..MIXTRAL };
 const GRANITE_SHARED: Experts = Experts { shared: Shared::Width("shared_intermediate_size"), ..GRANITE };
-const OLMOE: Experts = Experts { count: "num_experts", ..MIXTRAL };
+const OLMOE: Experts = Experts {
+    count: "num_experts",
+    routing: Routing::SoftmaxRenormalisedCast,
+    renormalised: Switch::Field("norm_topk_prob"),
+    ..MIXTRAL
+};
 const MINIMAX_M2: Experts = Experts { routing: Routing::Sigmoid, ..MIXTRAL };
 const PLAIN: Decoder =
     Decoder { qkv_bias: Switch::Never, out_bias: Switch::Never, mlp_bias: [Switch::Never; 2], ..LLAMA };

@@ -80,6 +80,8 @@ enum Switch {
     Field(&'static str),
     /// The field decides; on when absent.
     On(&'static str),
+    /// On only where the field is false.
+    Unless(&'static str),
 }
 
 impl Switch {
@@ -89,6 +91,7 @@ impl Switch {
             Self::Always => true,
             Self::Field(key) => fields.flag(key, false),
             Self::On(key) => fields.flag(key, true),
+            Self::Unless(key) => !fields.flag(key, true),
         }
     }
 }

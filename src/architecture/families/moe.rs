@@ -1,5 +1,6 @@
 //! Mixtures of experts in a decoder: one description, of which each type fills the places.
 
+use super::Switch;
 use crate::architecture::fields::Fields;
 use crate::architecture::weights::Names;
 use crate::architecture::{Activation, Body, GateUp, GatedMlp, Linear, Moe, Param, Routing};
@@ -18,6 +19,8 @@ pub(super) struct Experts {
     pub(super) router: Names,
     pub(super) router_bias: bool,
     pub(super) routing: Routing,
+    /// Whether the weights of the chosen ones are divided by their sum, where the file can say so.
+    pub(super) renormalised: Switch,
     pub(super) gate_up: Names,
     pub(super) down: Names,
     pub(super) biased: bool,
@@ -78,7 +81,10 @@ impl Experts {
         });
         Some(Some(Body::Moe(Moe {
             router: Linear::new(self.router, self.router_bias),
-            routing: self.routing,
+            routing: match self.routing {
+                Routing::SoftmaxRenormalisedCast if !self.renormalised.read(fields) => Routing::SoftmaxCast,
+                other => other,
+            },
             gate_up: Linear::new(self.gate_up, self.biased),
             down: Linear::new(self.down, self.biased),
             shared_gate: self.shared_gate.filter(|_| shared.is_some()).map(|names| Linear::new(names, false)),

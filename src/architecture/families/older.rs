@@ -188,7 +188,15 @@ pub(super) const FAMILIES: &[Family] = &[
     .alias(GPT2_NAMES),
     Family::decoder(
         "gpt_bigcode",
-        &Decoder { kv_heads: KvHeads::OneIf(Switch::On("multi_query")), counted_only: true, ..GPT2 },
+        &Decoder {
+            kv_heads: KvHeads::OneIf(Switch::On("multi_query")),
+            softmax: Softmax::Fp32,
+            mlp: Mlp::Plain(
+                [linear!("mlp.c_fc", Mlp, [F], H), linear!("mlp.c_proj", Mlp, [H], F)],
+                Activation::Kernel,
+            ),
+            ..GPT2
+        },
     )
     .alias(GPT2_NAMES)
     .default(&[("max_position_embeddings", 1024)]),

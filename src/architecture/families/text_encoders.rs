@@ -22,14 +22,6 @@ pub(super) const FAMILIES: &[Family] = &[
         ("num_hidden_groups", 1),
         ("inner_group_num", 1),
     ]),
-    Family::own("distilbert", distilbert)
-        .alias(&[
-            ("hidden_size", "dim"),
-            ("num_hidden_layers", "n_layers"),
-            ("num_attention_heads", "n_heads"),
-            ("intermediate_size", "hidden_dim"),
-        ])
-        .default(&[("max_position_embeddings", 512)]),
     Family::own("deberta", |fields, _| deberta(fields, false)).default(&[("max_position_embeddings", 512)]),
     Family::own("deberta-v2", |fields, _| deberta(fields, true)).default(&[("max_position_embeddings", 512)]),
     Family::own("modernbert", modernbert),
@@ -172,21 +164,6 @@ fn albert(fields: &mut Fields, _: &Dropout) -> Option<Architecture> {
         t.layer()
     });
     let head = frame.head(fields, width, Vec::new(), true);
-    let tied = fields.flag("tie_word_embeddings", true);
-    Some(model(frame.symbols, embedding.params(), stack, head, tied))
-}
-
-fn distilbert(fields: &mut Fields, _: &Dropout) -> Option<Architecture> {
-    let frame = Frame::read(fields)?;
-    let positions = fields.needed("max_position_embeddings")?;
-    let mut embedding = frame.embedding(frame.hidden, positions, 0);
-    let stack = arrange((0..frame.layers).map(|_| ()), |()| {
-        let mut t = Tensors::new(Group::Attention);
-        frame.attention(&mut t);
-        frame.rest(&mut t);
-        t.layer()
-    });
-    let head = frame.head(fields, frame.hidden, Vec::new(), false);
     let tied = fields.flag("tie_word_embeddings", true);
     Some(model(frame.symbols, embedding.params(), stack, head, tied))
 }

@@ -76,7 +76,7 @@ fn router(tape: &mut Tape, x: Var, moe: &Moe, run: &Run) -> Var {
         tape.drop(top);
         top = share;
     }
-    if moe.routing == Routing::SoftmaxRenormalisedCast && low != Dtype::Fp32 {
+    if matches!(moe.routing, Routing::SoftmaxRenormalisedCast | Routing::SoftmaxCast) && low != Dtype::Fp32 {
         let cast = tape.run("cast", &[top], ROUTES, low, Back::Through);
         tape.drop(top);
         top = cast;
