@@ -11,6 +11,7 @@ use crate::architecture::{
 use crate::ledger::{Dim, Group, Symbol};
 
 /// An encoder whose norms follow the sums.
+#[expect(clippy::struct_excessive_bools, reason = "a description: each is a fact of its own")]
 #[derive(Clone, Copy, Debug)]
 struct Encoder {
     qkv: [Names; 3],
