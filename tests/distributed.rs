@@ -92,6 +92,16 @@ fn fsdp2_stores_and_peaks_to_the_byte() {
 }
 
 #[test]
+fn fsdp1_stores_and_peaks_to_the_byte() {
+    let cases = cases("fsdp1", 6);
+    compare("parameters", &cases, 0, |case, estimate| {
+        (estimate.parameters.on_rank, number(&case.expect["parameters"]))
+    });
+    compare("parameters and states", &cases, 0, stored);
+    compare("peak", &cases, 0, peak);
+}
+
+#[test]
 fn ddp_stores_and_peaks_to_the_byte() {
     let cases = cases("ddp", 5);
     compare("parameters and states", &cases, 0, stored);

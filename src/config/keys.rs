@@ -142,10 +142,10 @@ keys! {
     Offload "offload", Cluster, Kind::List(Offload::WORDS), NotYet, offload;
 
     ReduceDtype "reduce_dtype", Advanced, Kind::Choice(&["fp32", "bf16"]), Yes;
-    FsdpVersion "fsdp_version", Advanced, count(1, 2), NotYet;
+    FsdpVersion "fsdp_version", Advanced, count(1, 2), Yes;
     ReshardAfterForward "reshard_after_forward", Advanced, Kind::Flag, Yes;
     FsdpWrapHead "fsdp_wrap_head", Advanced, Kind::Flag, Yes;
-    UseOrigParams "use_orig_params", Advanced, Kind::Flag, NotYet;
+    UseOrigParams "use_orig_params", Advanced, Kind::Flag, Yes;
     NoSync "no_sync", Advanced, Kind::Flag, Yes;
     ShardSize "shard_size", Advanced, DEGREE, Yes;
     GradientAsBucketView "gradient_as_bucket_view", Advanced, Kind::Flag, Yes;

@@ -5,7 +5,7 @@ use super::setup::Setup;
 use super::{BetweenSteps, live};
 use crate::allocator::Lasting;
 use crate::architecture::{Architecture, Weight};
-use crate::ledger::engine::{Buffer, Engine, Script};
+use crate::ledger::engine::{Buffer, Engine, Script, Shares};
 use crate::ledger::rows::Rows;
 use crate::ledger::tape::Gradients;
 use crate::ledger::{Entry, Phase, Plan, Stage, Symbols, optimizer, quantized, weights};
@@ -44,11 +44,7 @@ impl Job<'_> {
     /// The rows of a rank of this stage.
     pub(super) fn rank(&self, stage: &Stage) -> Rank {
         let Self { model, setup, plan, symbols, engine } = *self;
-        let layers: Vec<usize> = stage.layers().collect();
-        let mut base = model.weights_in(&layers, stage.embeds(), stage.ends());
-        let mut adapters =
-            setup.lora.map(|lora| model.adapters_in(lora.targets, &layers)).unwrap_or_default();
-        base.iter_mut().chain(&mut adapters).for_each(|weight| *weight = engine.share(*weight));
+        let Shares { base, adapters, steps } = engine.shares(model, setup.storage(), stage, symbols);
         let mut parameters = match setup.quantized {
             Some(stored) => quantized::parameters(&base, stored, setup.stored, symbols),
             None => weights::parameters(&base, setup.stored, symbols),
@@ -62,6 +58,7 @@ impl Job<'_> {
         let gradients = weights::gradients(lasting, setup.gradient, setup.gradient_buffer, symbols);
         let optimizer::States { rows: mut states, mut host } =
             optimizer::states(trained, setup.stepping, symbols);
+        states.extend(optimizer::steps(trained, setup.stepping, steps, symbols));
         let mut temporaries = optimizer::temporaries(trained, setup.stepping, symbols);
         let mut inputs = weights::inputs(model, setup.compute.weight, symbols, plan.run.padding);
         if engine.has_buckets() {

@@ -154,6 +154,11 @@ tensors! {
     why "One kernel copies all gradients of a group; it reads from a table which block belongs to which." "一个内核复制整组梯度，按表查找每块属于哪个张量。",
     release "Nothing needs to: 8 bytes for each 2 KiB that this rank sends on." "无须释放：每 2 KiB 仅 8 字节。";
 
+    FLAT_GRADIENT, "flat_grad", "torch/distributed/fsdp/_flat_param.py",
+    name "gradient of a flat parameter" "扁平参数的梯度",
+    why "The gradients of a layer's parameters are joined into that of the flat parameter which they are views of; for a moment both are there." "一层各参数的梯度会拼接成扁平参数的梯度；两者会短暂并存。",
+    release "FSDP2 reduces parameter by parameter (fsdp_version=2)." "FSDP2 逐参数规约（fsdp_version=2）。";
+
     WHOLE_GRADIENT, "whole_grad", FSDP,
     name "whole gradient, not reduced yet" "尚未规约的完整梯度",
     why "Without synchronisation in between, micro-batches add to whole gradients on every rank: no 1/N." "微批之间不同步时，各卡累加完整梯度：不除以 N。",

@@ -1,6 +1,7 @@
 //! Data-parallel engines: how one rank stores parameters, gradients and states, and which tensors it makes around each
 //! part of a step.
 
+mod fsdp1;
 mod fsdp2;
 mod script;
 mod units;
@@ -10,7 +11,7 @@ pub(crate) use units::Storage;
 
 use units::Units;
 
-use super::{Dtype, Symbols};
+use super::{Dtype, Stage, Symbols};
 use crate::architecture::{Architecture, Weight};
 use crate::config::{Config, DataParallel, Offload, Precision};
 use serde_json::Value;
@@ -36,7 +37,11 @@ pub(crate) struct Ddp {
 /// `fully_shard`, or `FullyShardedDataParallel`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fsdp {
-    /// Ranks that share the model.
+    /// `FullyShardedDataParallel`, with flat parameters.
+    pub(crate) flat: bool,
+    /// The program sees the parameters and not the flat ones (`use_orig_params`).
+    pub(crate) visible: bool,
+    /// Ranks that share the model (1: none does, `NO_SHARD`).
     pub(crate) shards: u64,
     /// Groups of them that hold the same.
     pub(crate) replicas: u64,
@@ -52,6 +57,17 @@ pub(crate) struct Fsdp {
     pub(crate) accumulated: Accumulated,
     /// Shards, their gradients and states live in host memory.
     pub(crate) offload: bool,
+}
+
+/// What one rank stores.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    /// Of the model's own weights.
+    pub(crate) base: Vec<Weight>,
+    /// Of adapters.
+    pub(crate) adapters: Vec<Weight>,
+    /// Step counters of tensors that share a flat one with another.
+    pub(crate) steps: u64,
 }
 
 /// Gradients that are there when the last micro-batch begins.
@@ -89,11 +105,18 @@ impl Engine {
         let flag = |key: &str| config.advanced.get(key).and_then(Value::as_bool);
         let many = config.accumulation > 1;
         let no_sync = flag("no_sync").unwrap_or(false);
+        let flat = config.advanced.get("fsdp_version").and_then(Value::as_u64) == Some(1);
         match config.data_parallel {
-            DataParallel::Fsdp | DataParallel::FsdpGradOp | DataParallel::Hsdp => {
+            DataParallel::Ddp if !flat => Self::Ddp(Ddp {
+                views: flag("gradient_as_bucket_view").unwrap_or(false),
+                no_sync: many && no_sync,
+            }),
+            DataParallel::Ddp | DataParallel::Fsdp | DataParallel::FsdpGradOp | DataParallel::Hsdp => {
                 let number = |key: &str| config.advanced.get(key).and_then(Value::as_u64);
                 let shards = match config.data_parallel {
                     DataParallel::Hsdp => number("shard_size").unwrap_or(config.gpus_per_node),
+                    // `NO_SHARD`
+                    DataParallel::Ddp => 1,
                     _ => number("shard_size").unwrap_or(replicas),
                 };
                 let shards = shards.clamp(1, replicas);
@@ -104,6 +127,9 @@ impl Engine {
                     _ => mixed(config).map(|_| Dtype::Fp32),
                 };
                 Self::Fsdp(Fsdp {
+                    flat,
+                    // What accelerate asks for.
+                    visible: flag("use_orig_params").unwrap_or(true),
                     shards,
                     replicas: replicas / shards,
                     reshard: config.data_parallel != DataParallel::FsdpGradOp
@@ -119,24 +145,36 @@ impl Engine {
                     offload: config.offload.iter().any(|what| *what != Offload::Activations),
                 })
             }
-            DataParallel::Ddp => Self::Ddp(Ddp {
-                views: flag("gradient_as_bucket_view").unwrap_or(false),
-                no_sync: many && no_sync,
-            }),
             DataParallel::Zero1 | DataParallel::Zero2 | DataParallel::Zero3 => Self::Alone,
         }
     }
 
-    /// The part of a parameter (and of its gradient and states) that one rank stores.
-    pub(crate) fn share(&self, weight: Weight) -> Weight {
+    /// What one rank stores of the model's own weights and of adapters (and of their gradients and states).
+    pub(crate) fn shares(
+        &self,
+        model: &Architecture,
+        storage: Storage,
+        stage: &Stage,
+        numbers: &Symbols,
+    ) -> Shares {
+        let layers: Vec<usize> = stage.layers().collect();
+        let mut shares = Shares {
+            base: model.weights_in(&layers, stage.embeds(), stage.ends()),
+            adapters: storage
+                .adapters
+                .map_or_else(Vec::new, |(targets, _)| model.adapters_in(targets, &layers)),
+            steps: 0,
+        };
         match self {
+            Self::Fsdp(fsdp) if fsdp.flat => return fsdp.flat_shares(model, storage, &layers, numbers),
             Self::Fsdp(fsdp) => {
-                let mut weight = weight;
-                weight.param.shape = weight.param.shape.sharded(fsdp.shards);
-                weight
+                for weight in shares.base.iter_mut().chain(&mut shares.adapters) {
+                    weight.param.shape = weight.param.shape.sharded(fsdp.shards);
+                }
             }
-            Self::Alone | Self::Ddp(_) => weight,
+            Self::Alone | Self::Ddp(_) => {}
         }
+        shares
     }
 
     /// The type that it gathers parameters in, where they are stored in fp32.
@@ -149,7 +187,7 @@ impl Engine {
 
     /// Whether gradients are reduced, and freed, as soon as their part's backward is over.
     pub(crate) fn takes_gradients(&self) -> bool {
-        matches!(self, Self::Fsdp(fsdp) if fsdp.accumulated != Accumulated::Whole)
+        matches!(self, Self::Fsdp(fsdp) if fsdp.flat || fsdp.accumulated != Accumulated::Whole)
     }
 
     /// Buckets hold a copy of all gradients beside the gradients themselves.
@@ -173,13 +211,10 @@ impl Engine {
         match self {
             Self::Fsdp(fsdp) => {
                 let units = Units::of(model, storage);
-                // An encoder's layers come first, and so do their kinds.
-                let kinds = model.encoder.as_ref().map_or(0, |encoder| encoder.kinds.len());
-                let encoder = model.encoder.iter().flat_map(|encoder| &encoder.order);
-                let encoder = encoder.map(|kind| usize::from(*kind));
-                let order = encoder
-                    .chain(model.order.iter().map(|kind| kinds + usize::from(*kind)))
-                    .collect::<Vec<_>>();
+                let order = layer_kinds(model);
+                if fsdp.flat {
+                    return Some(fsdp1::script(fsdp, &units, &order, stream, numbers));
+                }
                 // A weight that two groups share must be in one of them.
                 let fsdp = Fsdp { wrap_head: fsdp.wrap_head && !model.tied, ..*fsdp };
                 Some(fsdp2::script(&fsdp, &units, &order, stream, numbers))
@@ -196,4 +231,12 @@ fn mixed(config: &Config) -> Option<Dtype> {
         Precision::Fp16Mixed => Some(Dtype::Fp16),
         _ => None,
     }
+}
+
+/// For each layer its kind; an encoder's layers come first, and so do their kinds.
+fn layer_kinds(model: &Architecture) -> Vec<usize> {
+    let kinds = model.encoder.as_ref().map_or(0, |encoder| encoder.kinds.len());
+    let encoder = model.encoder.iter().flat_map(|encoder| &encoder.order);
+    let own = model.order.iter().map(|kind| kinds + usize::from(*kind));
+    encoder.map(|kind| usize::from(*kind)).chain(own).collect()
 }

@@ -79,6 +79,7 @@ impl Units {
                     }
                 }
             }
+            unit.in_declared_order();
             unit
         };
         let mut embedding = Unit { name: "embed_tokens", params: Vec::new() };
@@ -110,9 +111,33 @@ impl Unit {
         }
     }
 
+    /// The order in which the framework meets them, which decides where a flat buffer is cut: the modelling files of
+    /// Llama's kin declare attention and feed-forward before the norms that run before them.
+    fn in_declared_order(&mut self) {
+        let place = |stored: &Stored| match stored.weight.param.path.split('.').next() {
+            Some("self_attn") => 0,
+            Some("mlp") => 1,
+            _ => 2,
+        };
+        if self.params.iter().any(|stored| place(stored) == 0) {
+            self.params.sort_by_key(place);
+        }
+    }
+
     /// Its trained parameters.
     pub(crate) fn trained(&self) -> impl Iterator<Item = &Stored> {
         self.params.iter().filter(|stored| stored.trained)
+    }
+
+    /// Elements of its parameters (trained ones, or the others), one after another in a flat tensor, each rounded up to
+    /// a multiple of `aligned`.
+    pub(crate) fn elements(&self, trained: bool, aligned: u64, numbers: &Symbols) -> u64 {
+        let of = |stored: &Stored| {
+            let one = stored.shape.elements(numbers).div_ceil(aligned).saturating_mul(aligned);
+            one.saturating_mul(stored.weight.count)
+        };
+        let params = self.params.iter().filter(|stored| stored.trained == trained);
+        params.map(of).fold(0, u64::saturating_add)
     }
 
     /// One row for something flat that stands for the whole unit.

@@ -7,7 +7,7 @@ mod scratch;
 mod states;
 
 pub use scratch::temporaries;
-pub use states::{States, states};
+pub use states::{States, states, steps};
 
 use super::tape::Gradients;
 use super::{Dtype, Group, Shape, Symbols};
@@ -47,6 +47,11 @@ impl Stepping {
     /// Each tensor is stepped on as soon as its gradient is there, and the gradient freed.
     pub fn in_backward(&self) -> bool {
         self.optimizer == Optimizer::Lomo || self.implementation == OptimizerImpl::InBackward
+    }
+
+    /// Fused AdamW counts its steps on the GPU, one fp32 a tensor (torch/optim/adam.py, `_init_group`).
+    pub(super) const fn counts_on_device(&self) -> bool {
+        matches!(self.implementation, OptimizerImpl::Fused | OptimizerImpl::InBackward)
     }
 
     /// How gradients live when the step is in backward. Each weight has an optimizer of its own there: a fused one

@@ -4,7 +4,6 @@ use super::super::weights::row;
 use super::super::{Block, Dim, Dtype, Entry, Shape, Symbol, Symbols, Tensor};
 use super::{Matrix, Rule, Stepping};
 use crate::architecture::{Half, Weight};
-use crate::config::OptimizerImpl;
 use crate::text::tensors;
 
 /// One number.
@@ -82,6 +81,13 @@ pub fn states(weights: &[Weight], stepping: Stepping, numbers: &Symbols) -> Stat
     out
 }
 
+/// `count` more step counters: an optimizer that sees the tensors in a flat one counts for each.
+pub fn steps(weights: &[Weight], stepping: Stepping, count: u64, numbers: &Symbols) -> Option<Entry> {
+    let weight = weights.first().filter(|_| count > 0 && stepping.counts_on_device())?;
+    (Rule::of(stepping, weight) == Rule::Adam)
+        .then(|| row(&tensors::STEP, weight.param, Block::Optimizer, (SCALAR, Dtype::Fp32), count, numbers))
+}
+
 /// The states of one tensor under the rules that depend on nothing else.
 fn kept(
     rule: Rule,
@@ -99,9 +105,7 @@ fn kept(
         Rule::Adam | Rule::Unprojected | Rule::Packed => {
             add(&tensors::EXP_AVG, shape, own);
             add(&tensors::EXP_AVG_SQ, shape, own);
-            // Fused AdamW counts its steps on the GPU, one fp32 a tensor (torch/optim/adam.py, `_init_group`).
-            let fused = matches!(stepping.implementation, OptimizerImpl::Fused | OptimizerImpl::InBackward);
-            if rule == Rule::Adam && fused {
+            if rule == Rule::Adam && stepping.counts_on_device() {
                 add(&tensors::STEP, SCALAR, Dtype::Fp32);
             }
         }
