@@ -151,6 +151,23 @@ pub(crate) const fn block(role: Role) -> Option<Block> {
     }
 }
 
+/// The same between two gradients that pass, one after another.
+fn segments(part: &Part) -> Vec<Profile> {
+    let mut all = Vec::new();
+    let mut now = Profile::default();
+    let mut most = i128::MIN;
+    for (index, event) in part.backward().enumerate() {
+        if part.passes(event) {
+            all.push(std::mem::take(&mut now));
+            all.last_mut().into_iter().for_each(|last| last.end = index);
+            most = i128::MIN;
+        }
+        now.apply(&part.tape, event, index, &mut most);
+    }
+    all.push(now);
+    all
+}
+
 /// What one run through a part adds: at its worst, and when it is over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Profile {
@@ -159,22 +176,30 @@ struct Profile {
     events: usize,
     counted_peak: i128,
     net: Live,
+    /// How many events had happened when it was over (of one segment of a part).
+    end: usize,
+}
+
+impl Profile {
+    fn apply(&mut self, tape: &Tape, event: &Event, index: usize, most: &mut i128) {
+        self.net.apply(tape, event);
+        if event.born {
+            let total = self.net.total();
+            if total > *most {
+                *most = total;
+                self.peak = self.net;
+                self.events = index + 1;
+            }
+            self.counted_peak = self.counted_peak.max(self.net.counted);
+        }
+    }
 }
 
 fn profile<'e>(tape: &Tape, events: impl Iterator<Item = &'e Event>) -> Profile {
     let mut out = Profile::default();
     let mut most = i128::MIN;
     for (index, event) in events.enumerate() {
-        out.net.apply(tape, event);
-        if event.born {
-            let total = out.net.total();
-            if total > most {
-                most = total;
-                out.peak = out.net;
-                out.events = index + 1;
-            }
-            out.counted_peak = out.counted_peak.max(out.net.counted);
-        }
+        out.apply(tape, event, index, &mut most);
     }
     out
 }
@@ -260,11 +285,32 @@ impl Clock<'_> {
         self.highest = Live::default();
         self.engine.taken[0] = false;
         self.play(moment, Side::Before);
-        let counted = self.base.counted + self.held.counted + passing.counted_peak;
-        self.rise(moment, &passing.peak, counted, (None, passing.events));
-        self.base = self.base.plus(&passing.net);
+        let segments = self.profiles.segments(phase, layer.unwrap_or(0));
+        for (gradient, segment) in segments.iter().enumerate() {
+            self.through(moment, segment);
+            if let Some(script) = self.script {
+                let acts = script.gradient_acts(phase, layer.unwrap_or(0), gradient);
+                self.act(moment, acts, (None, segment.end));
+            }
+        }
+        if segments.is_empty() {
+            self.through(moment, passing);
+        } else {
+            // What the part's own events do not free.
+            let parts = segments.iter().fold(Live::default(), |sum, segment| sum.plus(&segment.net));
+            self.base = self.base.plus(&passing.net.minus(&parts));
+        }
         self.play(moment, Side::After);
         self.instants.push(Instant { moment, live: self.highest.by_block() });
+    }
+
+    fn through(&mut self, moment: Moment, passing: &Profile) {
+        // Of a part in which nothing is made there is no instant.
+        if passing.events > 0 {
+            let counted = self.base.counted + self.held.counted + passing.counted_peak;
+            self.rise(moment, &passing.peak, counted, (None, passing.events));
+        }
+        self.base = self.base.plus(&passing.net);
     }
 
     /// What is alive now, with `more` that the running part holds: is it the most so far?
@@ -289,14 +335,20 @@ impl Clock<'_> {
     fn play(&mut self, moment: Moment, side: Side) {
         let Some(script) = self.script else { return };
         let layer = moment.layer.and_then(|layer| usize::try_from(layer).ok()).unwrap_or(0);
-        for act in script.acts(side, moment.phase, layer) {
+        let events = if side == Side::Before { 0 } else { usize::MAX };
+        self.act(moment, script.acts(side, moment.phase, layer), (Some(side), events));
+    }
+
+    fn act(&mut self, moment: Moment, acts: &[Act], at: (Option<Side>, usize)) {
+        let layer = moment.layer.and_then(|layer| usize::try_from(layer).ok()).unwrap_or(0);
+        for act in acts {
             match *act {
                 Act::Make(buffer) => {
                     self.hold(buffer);
-                    let events = if side == Side::Before { 0 } else { usize::MAX };
                     let counted = self.base.counted + self.held.counted;
-                    self.rise(moment, &Live::default(), counted, (Some(side), events));
+                    self.rise(moment, &Live::default(), counted, at);
                 }
+                Act::Keep(buffer) => self.hold(buffer),
                 Act::Free(buffer) => {
                     if let Some(alive) = self.engine.alive.get_mut(buffer).filter(|alive| **alive > 0) {
                         *alive -= 1;
@@ -405,7 +457,7 @@ pub(crate) fn run(
     clock.base = left;
     clock.waiting = Vec::new();
     let at_step = clock.engine.alive.clone();
-    let step = Profile { peak: *stepping, counted_peak: stepping.counted, ..Profile::default() };
+    let step = Profile { peak: *stepping, counted_peak: stepping.counted, events: 1, ..Profile::default() };
     clock.pass(Phase::Optimizer, None, &step);
 
     let mut largest = ByBlock::default();
@@ -555,13 +607,33 @@ pub(crate) struct Profiles {
     loss: Passes,
     layers: Vec<Passes>,
     order: Vec<usize>,
+    /// The backward of each part from one gradient that passes to the next, where an engine acts in between: of the
+    /// embedding, the loss, and the layers.
+    segments: Vec<Vec<Profile>>,
 }
 
 impl Profiles {
+    /// Looks at each part's backward gradient by gradient.
+    pub(crate) fn by_gradient(&mut self, parts: &Parts) {
+        let ends = [&parts.embedding, &parts.loss];
+        self.segments = ends.into_iter().chain(&parts.layers).map(segments).collect();
+    }
+
+    fn segments(&self, phase: Phase, layer: usize) -> &'_ [Profile] {
+        let part = match phase {
+            Phase::EmbeddingBackward => Some(0),
+            Phase::LossBackward => Some(1),
+            Phase::Backward => self.order.get(layer).map(|part| 2 + part),
+            _ => None,
+        };
+        part.and_then(|part| self.segments.get(part)).map_or(&[], Vec::as_slice)
+    }
+
     /// Replays every part once.
     pub(crate) fn of(parts: &Parts) -> Self {
         let middle = parts.middle.as_ref();
         Self {
+            segments: Vec::new(),
             embedding: Passes::of(&parts.embedding),
             middle: middle.map(|middle| [&middle.end, &middle.embedding].map(Passes::of)),
             loss: Passes::of(&parts.loss),

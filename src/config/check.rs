@@ -1,6 +1,6 @@
 //! What no key can say alone: values that exclude each other, have no effect here, or have none yet.
 
-use super::choices::{Loss, Method, Quantization, Recompute};
+use super::choices::{DataParallel, Loss, Method, Offload, Quantization, Recompute};
 use super::keys::{Effect, Key, Section};
 use super::problem::{Problem, ProblemKind};
 use super::{Config, Read};
@@ -218,6 +218,10 @@ impl Check {
         if config.loss != Loss::Chunked && config.loss_chunks.is_some() {
             notes.push((Key::LossChunks, words::NEEDS_CHUNKED));
         }
+        let whole = config.gpus < 2 || config.data_parallel == DataParallel::Ddp;
+        if whole && config.offload.iter().any(|what| *what != Offload::Activations) {
+            notes.push((Key::Offload, words::NEEDS_SHARDING));
+        }
         if config.params.is_some() && config.model.is_none() && config.architecture.is_empty() {
             notes.push((Key::Params, words::PARAMS_ARE_QUICK));
         }
@@ -239,7 +243,12 @@ impl Check {
             let known = match key.effect() {
                 Effect::Yes => continue,
                 Effect::Only(words) => {
-                    self.config.value(key).as_str().is_some_and(|value| words.contains(&value))
+                    let value = self.config.value(key);
+                    // A list is known when all of its words are.
+                    value == default.value(key)
+                        || value
+                            .as_str()
+                            .is_some_and(|value| value.split(',').all(|word| words.contains(&word)))
                 }
                 Effect::NotYet => {
                     let value = self.config.value(key);

@@ -138,8 +138,8 @@ keys! {
     Ep "ep", Cluster, DEGREE, NotYet, ep;
     Etp "etp", Cluster, DEGREE, NotYet, etp;
     DataParallel "data_parallel", Cluster, Kind::Choice(DataParallel::WORDS),
-        Only(&["ddp", "fsdp", "fsdp-grad-op", "hsdp"]), data_parallel;
-    Offload "offload", Cluster, Kind::List(Offload::WORDS), NotYet, offload;
+        Only(&["ddp", "zero1", "zero2", "fsdp", "fsdp-grad-op", "hsdp"]), data_parallel;
+    Offload "offload", Cluster, Kind::List(Offload::WORDS), Only(&["optimizer", "parameters"]), offload;
 
     ReduceDtype "reduce_dtype", Advanced, Kind::Choice(&["fp32", "bf16"]), Yes;
     FsdpVersion "fsdp_version", Advanced, count(1, 2), Yes;
@@ -149,12 +149,12 @@ keys! {
     NoSync "no_sync", Advanced, Kind::Flag, Yes;
     ShardSize "shard_size", Advanced, DEGREE, Yes;
     GradientAsBucketView "gradient_as_bucket_view", Advanced, Kind::Flag, Yes;
-    Engine "engine", Advanced, Kind::Choice(&["deepspeed", "megatron", "fsdp"]), NotYet;
-    Deepspeed "deepspeed", Advanced, Kind::Object, NotYet;
-    ReduceBucketSize "reduce_bucket_size", Advanced, ELEMENTS, NotYet;
-    AllgatherBucketSize "allgather_bucket_size", Advanced, ELEMENTS, NotYet;
-    OverlapComm "overlap_comm", Advanced, Kind::Flag, NotYet;
-    ContiguousGradients "contiguous_gradients", Advanced, Kind::Flag, NotYet;
+    Engine "engine", Advanced, Kind::Choice(&["deepspeed", "megatron", "fsdp"]), Only(&["deepspeed", "fsdp"]);
+    Deepspeed "deepspeed", Advanced, Kind::Object, Yes;
+    ReduceBucketSize "reduce_bucket_size", Advanced, ELEMENTS, Yes;
+    AllgatherBucketSize "allgather_bucket_size", Advanced, ELEMENTS, Yes;
+    OverlapComm "overlap_comm", Advanced, Kind::Flag, Yes;
+    ContiguousGradients "contiguous_gradients", Advanced, Kind::Flag, Yes;
     Stage3MaxLiveParameters "stage3_max_live_parameters", Advanced, ELEMENTS, NotYet;
     PaddedVocabSize "padded_vocab_size", Advanced, count(1, 1 << 24), NotYet;
     RecomputeModules "recompute_modules", Advanced, Kind::Text, NotYet;

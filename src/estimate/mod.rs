@@ -209,8 +209,11 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let Ground { layout, setup, symbols, plan, engine } = Ground::of(model, config);
     let exchanged = symbols.exchanged();
     let parts = Parts::of(model, [&symbols, &exchanged], &plan, &layout);
-    let profiles = Profiles::of(&parts);
-    let job = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine };
+    let mut profiles = Profiles::of(&parts);
+    if engine.passes_gradients() {
+        profiles.by_gradient(&parts);
+    }
+    let job = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine, parts: &parts };
     let workspaces = totals::workspaces(totals::card(config));
     let library = workspaces.bytes;
     let mut stages = Vec::with_capacity(layout.stages.len());

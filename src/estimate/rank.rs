@@ -8,7 +8,7 @@ use crate::architecture::{Architecture, Weight};
 use crate::ledger::engine::{Buffer, Engine, Script, Shares};
 use crate::ledger::rows::Rows;
 use crate::ledger::tape::Gradients;
-use crate::ledger::{Entry, Phase, Plan, Stage, Symbols, optimizer, quantized, weights};
+use crate::ledger::{Entry, Parts, Phase, Plan, Stage, Symbols, optimizer, quantized, weights};
 use crate::timeline::{Buffers, Live};
 
 /// What all ranks of a job have in common.
@@ -19,6 +19,7 @@ pub(super) struct Job<'j> {
     pub(super) plan: &'j Plan,
     pub(super) symbols: &'j Symbols,
     pub(super) engine: &'j Engine,
+    pub(super) parts: &'j Parts<'j>,
 }
 
 /// The rows of one rank.
@@ -43,31 +44,39 @@ pub(super) struct Rank {
 impl Job<'_> {
     /// The rows of a rank of this stage.
     pub(super) fn rank(&self, stage: &Stage) -> Rank {
-        let Self { model, setup, plan, symbols, engine } = *self;
-        let Shares { base, adapters, steps } = engine.shares(model, setup.storage(), stage, symbols);
+        let Self { model, setup, plan, symbols, engine, parts } = *self;
+        let shares = engine.shares(model, setup.storage(), stage, symbols);
+        let (held, mut host) = engine.lasting(&shares, symbols);
+        let Shares { base, adapters, steps, stepped } = shares;
         let mut parameters = match setup.quantized {
             Some(stored) => quantized::parameters(&base, stored, setup.stored, symbols),
             None => weights::parameters(&base, setup.stored, symbols),
         };
         parameters.extend(weights::parameters(&adapters, setup.adapter, symbols));
         let trained = if setup.lora.is_some() { &adapters } else { &base };
-        let script = engine.script(model, setup.storage(), setup.compute.weight, symbols);
+        let script = engine.script(model, parts, setup.storage(), setup.compute.weight, symbols);
         // Weights that are stepped on in backward have a gradient for an instant only: its row comes from there.
-        let passing = script.is_some() || matches!(plan.gradients, Gradients::Stepped { .. });
+        let passing = engine.holds_gradients() || matches!(plan.gradients, Gradients::Stepped { .. });
         let lasting = if passing { &[][..] } else { trained.as_slice() };
         let gradients = weights::gradients(lasting, setup.gradient, setup.gradient_buffer, symbols);
-        let optimizer::States { rows: mut states, mut host } =
-            optimizer::states(trained, setup.stepping, symbols);
-        states.extend(optimizer::steps(trained, setup.stepping, steps, symbols));
-        let mut temporaries = optimizer::temporaries(trained, setup.stepping, symbols);
+        let stepped = stepped.as_deref().unwrap_or(trained);
+        let optimizer::States { rows: mut states, host: paged } =
+            optimizer::states(stepped, setup.stepping, symbols);
+        host = host.saturating_add(paged);
+        states.extend(optimizer::steps(stepped, setup.stepping, steps, symbols));
+        let mut temporaries = optimizer::temporaries(stepped, setup.stepping, symbols);
         let mut inputs = weights::inputs(model, setup.compute.weight, symbols, plan.run.padding);
         if engine.has_buckets() {
             inputs.extend(weights::buckets(trained, setup.gradient, symbols));
         }
-        if engine.offloads() {
-            for rows in [&mut parameters, &mut states, &mut temporaries] {
-                host = rows.drain(..).fold(host, |host, row| host.saturating_add(row.bytes));
-            }
+        inputs.extend(held);
+        let [offloads_parameters, offloads_states] = engine.offloads();
+        if offloads_parameters {
+            host = parameters.drain(..).fold(host, |host, row| host.saturating_add(row.bytes));
+        }
+        if offloads_states {
+            host = states.drain(..).fold(host, |host, row| host.saturating_add(row.bytes));
+            temporaries.clear();
         }
         let mut weights = base;
         weights.extend(adapters);

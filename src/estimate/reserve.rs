@@ -56,7 +56,8 @@ fn replay(model: &Architecture, config: &Config, room: u64, order: Order) -> Opt
     let chunk = stage.chunks.first().filter(|_| model.modelled() && config.gpus <= 1)?;
     let exchanged = symbols.exchanged();
     let parts = Parts::of(model, [&symbols, &exchanged], &plan, &layout);
-    let rank = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine }.rank(stage);
+    let rank = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine, parts: &parts }
+        .rank(stage);
     let workspaces = totals::workspaces(totals::card(config));
     let card = Card { room, expandable: flag(config, "expandable_segments") };
     let lasting = rank.lasting(&workspaces);

@@ -84,7 +84,7 @@ impl Setup {
         };
         let trained = if lora.is_some() { adapter } else { stored };
         // An fp32 adapter is its own master copy.
-        let master = master && trained != Dtype::Fp32;
+        let master = engine.has_master() || (master && trained != Dtype::Fp32);
         let asked = match config.grad_dtype {
             // Megatron accumulates into fp32 beside a master copy; everybody else keeps the weight's own type.
             GradDtype::Auto if master && config.stack == Stack::MegatronCore => Dtype::Fp32,
@@ -159,6 +159,7 @@ impl Setup {
         let added = self.gradient_buffer || config.accumulation > 1;
         let gradients = match added {
             _ if engine.takes_gradients() => Gradients::Taken,
+            _ if engine.passes_gradients() => Gradients::Added,
             _ if self.stepping.in_backward() => self.stepping.gradients(),
             true => Gradients::Added,
             false => Gradients::Born,

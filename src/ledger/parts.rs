@@ -97,6 +97,18 @@ impl<'n> Part<'n> {
         std::iter::once(&self.tape).chain(&self.bare)
     }
 
+    /// The gradients that backward makes and frees again, in the order in which they are freed.
+    pub(crate) fn passed_gradients(&self) -> Vec<usize> {
+        self.backward().filter(|event| self.passes(event)).map(|event| event.storage).collect()
+    }
+
+    /// Whether a gradient that lives no longer than its operator is freed here.
+    pub(crate) fn passes(&self, event: &Event) -> bool {
+        let storage = &self.tape.storages[event.storage];
+        let gradient = std::ptr::eq(storage.tensor, &raw const crate::text::tensors::WEIGHT_GRADIENT);
+        !event.born && gradient && storage.role == Role::Working && !self.tape.is_operand(event.storage)
+    }
+
     /// What backward keeps from forward.
     pub(crate) fn saved(&self) -> impl Iterator<Item = &Storage> {
         let tape = self.bare.as_ref().unwrap_or(&self.tape);

@@ -254,6 +254,7 @@ impl fmt::Display for Dim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the names are the field's own
 pub enum Dtype {
+    Fp64,
     Fp32,
     Bf16,
     Fp16,
@@ -268,7 +269,7 @@ impl Dtype {
     /// Bytes of one element.
     pub const fn bytes(self) -> u64 {
         match self {
-            Self::Int64 => 8,
+            Self::Fp64 | Self::Int64 => 8,
             Self::Fp32 | Self::Int32 => 4,
             Self::Bf16 | Self::Fp16 => 2,
             Self::Fp8 | Self::Bool | Self::Byte => 1,
@@ -278,6 +279,7 @@ impl Dtype {
     /// Short name.
     pub const fn word(self) -> &'static str {
         match self {
+            Self::Fp64 => "fp64",
             Self::Fp32 => "fp32",
             Self::Bf16 => "bf16",
             Self::Fp16 => "fp16",

@@ -105,6 +105,11 @@ pub const NEEDS_RECOMPUTE: Text =
 /// Chunks without chunking.
 pub const NEEDS_CHUNKED: Text =
     Text::new("{key} has no effect unless loss is chunked", "{key} 仅在 loss 为 chunked 时生效");
+/// Offload without an engine that does it.
+pub const NEEDS_SHARDING: Text = Text::new(
+    "{key} has no effect unless several GPUs share the states (fsdp, hsdp, zero1, zero2, zero3)",
+    "{key} 仅在多卡切分状态（fsdp、hsdp、zero1、zero2、zero3）时生效",
+);
 /// A parameter count is no architecture.
 pub const PARAMS_ARE_QUICK: Text = Text::new(
     "{key}: a parameter count feeds the quick view only; the detailed figures are those of the default model",

@@ -14,6 +14,8 @@ const MOE: &str = "transformers/integrations/moe.py (grouped_mm_experts_forward)
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, _fsdp_param_group.py";
 /// Relative positions.
 const T5: &str = "transformers/models/t5/modeling_t5.py (T5Attention.compute_bias)";
+/// DeepSpeed's ZeRO stages 1 and 2.
+const ZERO: &str = "deepspeed/runtime/zero/stage_1_and_2.py; Rajbhandari et al. 2020, arXiv:1910.02054";
 const ENGINE: &str = "pytorch/torch/csrc/autograd/engine.cpp";
 
 macro_rules! tensors {
@@ -153,6 +155,36 @@ tensors! {
     name "table of what is copied where" "复制索引表",
     why "One kernel copies all gradients of a group; it reads from a table which block belongs to which." "一个内核复制整组梯度，按表查找每块属于哪个张量。",
     release "Nothing needs to: 8 bytes for each 2 KiB that this rank sends on." "无须释放：每 2 KiB 仅 8 字节。";
+
+    REDUCE_BUCKET, "reduce_bucket", ZERO,
+    name "reduction bucket" "规约桶",
+    why "Gradients are copied into it one after another and reduced when it is full: reduce_bucket_size elements, whatever the model's size; two of them under overlap_comm." "梯度依次复制进来，满了就规约：大小为 reduce_bucket_size 个元素，与模型大小无关；overlap_comm 时有两个。",
+    release "A smaller reduce_bucket_size." "减小 reduce_bucket_size。";
+
+    GRADIENT_PARTITION, "grads_in_partition", ZERO,
+    name "gradients that this rank steps on" "本卡负责更新的梯度",
+    why "Whole gradients of every parameter that overlaps this rank's part of the flat copy." "与本卡分区有交集的每个参数的完整梯度。",
+    release "More data-parallel ranks; offload=optimizer." "增加数据并行卡数；offload=optimizer。";
+
+    FLATTENED_GRADIENTS, "flattened", ZERO,
+    name "gradients flattened into one tensor" "拼平的梯度",
+    why "Slices for several ranks are joined into one tensor for one collective; before the step, those of this rank's part." "发往多张卡的切片拼成一个张量做一次集合通信；更新前则拼接本卡分区的梯度。",
+    release "A smaller reduce_bucket_size." "减小 reduce_bucket_size。";
+
+    NORM_COPY, "norm", ZERO,
+    name "gradient in fp64" "fp64 梯度",
+    why "The norm of each gradient is computed in fp64: four times a 16-bit gradient, of the largest one." "梯度范数以 fp64 计算：为最大的 16 位梯度的四倍。",
+    release "Nothing needs to: one tensor at a time." "无须释放：每次只有一个张量。";
+
+    FP32_GRADIENTS, "fp32_grads", ZERO,
+    name "fp32 gradients of the step" "更新用的 fp32 梯度",
+    why "The optimizer steps on an fp32 copy of the weights and reads fp32 gradients." "优化器在 fp32 权重副本上更新，读取 fp32 梯度。",
+    release "More data-parallel ranks (ZeRO-1 and up); offload=optimizer." "增加数据并行卡数（ZeRO-1 及以上）；offload=optimizer。";
+
+    OFFLOAD_STAGING, "temp_grad_buffer", ZERO,
+    name "staging for gradients that go to the host" "送往主机的梯度暂存区",
+    why "An offloaded optimizer keeps room for the largest gradient on the device." "卸载的优化器在设备上为最大的梯度预留空间。",
+    release "Nothing needs to: one gradient." "无须释放：一个梯度。";
 
     FLAT_GRADIENT, "flat_grad", "torch/distributed/fsdp/_flat_param.py",
     name "gradient of a flat parameter" "扁平参数的梯度",

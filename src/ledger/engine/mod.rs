@@ -1,19 +1,22 @@
 //! Data-parallel engines: how one rank stores parameters, gradients and states, and which tensors it makes around each
 //! part of a step.
 
+mod deepspeed;
 mod fsdp1;
 mod fsdp2;
 mod script;
 mod units;
+mod zero;
 
+pub(crate) use deepspeed::DeepSpeed;
 pub(crate) use script::{Act, Buffer, BufferId, Owner, Script, Side};
 pub(crate) use units::Storage;
 
 use units::Units;
 
-use super::{Dtype, Stage, Symbols};
+use super::{Dtype, Entry, Parts, Stage, Symbols};
 use crate::architecture::{Architecture, Weight};
-use crate::config::{Config, DataParallel, Offload, Precision};
+use crate::config::{Config, DataParallel, Offload, Precision, Stack};
 use serde_json::Value;
 
 /// Who runs the replicas.
@@ -23,6 +26,7 @@ pub(crate) enum Engine {
     Alone,
     Ddp(Ddp),
     Fsdp(Fsdp),
+    DeepSpeed(DeepSpeed),
 }
 
 /// `torch.nn.parallel.DistributedDataParallel`.
@@ -68,6 +72,8 @@ pub(crate) struct Shares {
     pub(crate) adapters: Vec<Weight>,
     /// Step counters of tensors that share a flat one with another.
     pub(crate) steps: u64,
+    /// What the optimizer steps on, where that is not what is trained but a copy of its own.
+    pub(crate) stepped: Option<Vec<Weight>>,
 }
 
 /// Gradients that are there when the last micro-batch begins.
@@ -105,15 +111,28 @@ impl Engine {
         let flag = |key: &str| config.advanced.get(key).and_then(Value::as_bool);
         let many = config.accumulation > 1;
         let no_sync = flag("no_sync").unwrap_or(false);
+        let named = config.advanced.get("engine").and_then(Value::as_str);
+        let megatron = named == Some("megatron") || (named.is_none() && config.stack == Stack::MegatronCore);
+        let strategy = match config.data_parallel {
+            DataParallel::Ddp if named == Some("deepspeed") => {
+                return Self::DeepSpeed(DeepSpeed::of(config, replicas));
+            }
+            // The stages of ZeRO by FSDP's names.
+            DataParallel::Zero1 | DataParallel::Zero2 if named == Some("fsdp") => DataParallel::FsdpGradOp,
+            DataParallel::Zero3 if named == Some("fsdp") => DataParallel::Fsdp,
+            // Megatron's distributed optimizer is another one.
+            DataParallel::Zero1 if megatron => return Self::Alone,
+            given => given,
+        };
         let flat = config.advanced.get("fsdp_version").and_then(Value::as_u64) == Some(1);
-        match config.data_parallel {
+        match strategy {
             DataParallel::Ddp if !flat => Self::Ddp(Ddp {
                 views: flag("gradient_as_bucket_view").unwrap_or(false),
                 no_sync: many && no_sync,
             }),
             DataParallel::Ddp | DataParallel::Fsdp | DataParallel::FsdpGradOp | DataParallel::Hsdp => {
                 let number = |key: &str| config.advanced.get(key).and_then(Value::as_u64);
-                let shards = match config.data_parallel {
+                let shards = match strategy {
                     DataParallel::Hsdp => number("shard_size").unwrap_or(config.gpus_per_node),
                     // `NO_SHARD`
                     DataParallel::Ddp => 1,
@@ -132,7 +151,7 @@ impl Engine {
                     visible: flag("use_orig_params").unwrap_or(true),
                     shards,
                     replicas: replicas / shards,
-                    reshard: config.data_parallel != DataParallel::FsdpGradOp
+                    reshard: strategy != DataParallel::FsdpGradOp
                         && flag("reshard_after_forward").unwrap_or(true),
                     wrap_head: flag("fsdp_wrap_head").unwrap_or(false),
                     param: mixed(config),
@@ -145,7 +164,9 @@ impl Engine {
                     offload: config.offload.iter().any(|what| *what != Offload::Activations),
                 })
             }
-            DataParallel::Zero1 | DataParallel::Zero2 | DataParallel::Zero3 => Self::Alone,
+            DataParallel::Zero1 | DataParallel::Zero2 | DataParallel::Zero3 => {
+                Self::DeepSpeed(DeepSpeed::of(config, replicas))
+            }
         }
     }
 
@@ -164,6 +185,7 @@ impl Engine {
                 .adapters
                 .map_or_else(Vec::new, |(targets, _)| model.adapters_in(targets, &layers)),
             steps: 0,
+            stepped: None,
         };
         match self {
             Self::Fsdp(fsdp) if fsdp.flat => return fsdp.flat_shares(model, storage, &layers, numbers),
@@ -172,6 +194,7 @@ impl Engine {
                     weight.param.shape = weight.param.shape.sharded(fsdp.shards);
                 }
             }
+            Self::DeepSpeed(deepspeed) => deepspeed.share(&mut shares, storage, numbers),
             Self::Alone | Self::Ddp(_) => {}
         }
         shares
@@ -181,7 +204,7 @@ impl Engine {
     pub(crate) fn gathers_in(&self) -> Option<Dtype> {
         match self {
             Self::Fsdp(fsdp) => fsdp.param,
-            Self::Alone | Self::Ddp(_) => None,
+            Self::Alone | Self::Ddp(_) | Self::DeepSpeed(_) => None,
         }
     }
 
@@ -190,20 +213,48 @@ impl Engine {
         matches!(self, Self::Fsdp(fsdp) if fsdp.flat || fsdp.accumulated != Accumulated::Whole)
     }
 
+    /// Gradients are copied into buffers as soon as they are there.
+    pub(crate) fn passes_gradients(&self) -> bool {
+        matches!(self, Self::DeepSpeed(deepspeed) if deepspeed.stage > 0)
+    }
+
+    /// It has rows of its own for gradients.
+    pub(crate) fn holds_gradients(&self) -> bool {
+        matches!(self, Self::Fsdp(_)) || self.passes_gradients()
+    }
+
+    /// The optimizer steps on an fp32 copy, whatever the type of the weights.
+    pub(crate) const fn has_master(&self) -> bool {
+        matches!(self, Self::DeepSpeed(_))
+    }
+
     /// Buckets hold a copy of all gradients beside the gradients themselves.
     pub(crate) fn has_buckets(&self) -> bool {
         matches!(self, Self::Ddp(ddp) if !ddp.views || ddp.no_sync)
     }
 
-    /// Parameters and states live in host memory.
-    pub(crate) fn offloads(&self) -> bool {
-        matches!(self, Self::Fsdp(fsdp) if fsdp.offload)
+    /// Parameters, and the optimizer's states, live in host memory.
+    pub(crate) fn offloads(&self) -> [bool; 2] {
+        match self {
+            Self::Fsdp(fsdp) => [fsdp.offload; 2],
+            Self::DeepSpeed(deepspeed) => [deepspeed.offload_parameters, deepspeed.offload],
+            Self::Alone | Self::Ddp(_) => [false; 2],
+        }
+    }
+
+    /// What else it holds throughout, and what in host memory (bytes).
+    pub(crate) fn lasting(&self, shares: &Shares, numbers: &Symbols) -> (Vec<Entry>, u64) {
+        match self {
+            Self::DeepSpeed(deepspeed) => deepspeed.lasting(shares, numbers),
+            _ => (Vec::new(), 0),
+        }
     }
 
     /// What it makes and frees in a step.
     pub(crate) fn script(
         &self,
         model: &Architecture,
+        parts: &Parts,
         storage: Storage,
         stream: Dtype,
         numbers: &Symbols,
@@ -218,6 +269,10 @@ impl Engine {
                 // A weight that two groups share must be in one of them.
                 let fsdp = Fsdp { wrap_head: fsdp.wrap_head && !model.tied, ..*fsdp };
                 Some(fsdp2::script(&fsdp, &units, &order, stream, numbers))
+            }
+            Self::DeepSpeed(deepspeed) => {
+                let units = Units::of(model, storage);
+                Some(deepspeed.script(&units, &layer_kinds(model), parts, stream, numbers))
             }
             Self::Alone | Self::Ddp(_) => None,
         }

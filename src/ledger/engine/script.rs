@@ -35,6 +35,8 @@ pub(crate) enum Owner {
 pub(crate) enum Act {
     /// Tensors are born.
     Make(BufferId),
+    /// A gradient that is there already is kept in one.
+    Keep(BufferId),
     /// They are freed.
     Free(BufferId),
     /// The gradients that backward left are freed.
@@ -48,6 +50,13 @@ pub(crate) enum Side {
     After,
 }
 
+/// The hook that acts are added to.
+#[derive(Clone, Copy, Debug)]
+enum Open {
+    Side(usize),
+    Gradient(usize, usize),
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
@@ -55,10 +64,12 @@ pub(crate) struct Script {
     acts: Vec<Act>,
     /// For each hook (see [`Script::index`]) its acts.
     hooks: Vec<Range<usize>>,
+    /// For each hook of a backward, the acts beside each of the gradients that pass.
+    gradients: Vec<Vec<Range<usize>>>,
     layers: usize,
     /// The residual stream between two parts, and its gradient.
     stream: Option<[BufferId; 2]>,
-    open: Option<(usize, Option<BufferId>)>,
+    open: Option<(Open, Option<BufferId>)>,
 }
 
 impl Script {
@@ -102,7 +113,7 @@ impl Script {
         });
         let Some(index) = self.index(side, phase, layer) else { return };
         self.hooks[index] = self.acts.len()..self.acts.len();
-        self.open = Some((index, handed));
+        self.open = Some((Open::Side(index), handed));
         if let Some(handed) = handed {
             self.make(handed);
         }
@@ -110,16 +121,46 @@ impl Script {
 
     /// Ends the acts of a hook.
     pub(crate) fn close(&mut self) {
-        if let Some((index, handed)) = self.open.take() {
+        if let Some((open, handed)) = self.open.take() {
             if let Some(handed) = handed {
                 self.free(handed);
             }
-            self.hooks[index].end = self.acts.len();
+            let end = self.acts.len();
+            match open {
+                Open::Side(index) => self.hooks[index].end = end,
+                Open::Gradient(index, gradient) => self.gradients[index][gradient].end = end,
+            }
         }
+    }
+
+    /// Acts from here on stand where the n-th of the gradients that pass in this backward is there, before it is freed.
+    pub(crate) fn at_gradient(&mut self, phase: Phase, layer: usize, gradient: usize) {
+        self.close();
+        let Some(index) = self.index(Side::Before, phase, layer) else { return };
+        if self.gradients.is_empty() {
+            self.gradients = vec![Vec::new(); self.hooks.len()];
+        }
+        let (acts, of) = (self.acts.len(), &mut self.gradients[index]);
+        while of.len() <= gradient {
+            of.push(acts..acts);
+        }
+        of[gradient] = acts..acts;
+        self.open = Some((Open::Gradient(index, gradient), None));
+    }
+
+    /// What happens where the n-th gradient of a backward is there.
+    pub(crate) fn gradient_acts(&self, phase: Phase, layer: usize, gradient: usize) -> &[Act] {
+        let of = self.index(Side::Before, phase, layer).and_then(|index| self.gradients.get(index));
+        let range = of.and_then(|of| of.get(gradient).cloned());
+        range.and_then(|range| self.acts.get(range)).unwrap_or_default()
     }
 
     pub(crate) fn make(&mut self, buffer: BufferId) {
         self.acts.push(Act::Make(buffer));
+    }
+
+    pub(crate) fn keep(&mut self, buffer: BufferId) {
+        self.acts.push(Act::Keep(buffer));
     }
 
     pub(crate) fn free(&mut self, buffer: BufferId) {

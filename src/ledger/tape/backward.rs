@@ -87,6 +87,9 @@ impl Tape<'_> {
                 }
             }
         }
+        for gradient in std::mem::take(&mut self.accumulating) {
+            self.release(gradient);
+        }
         for (input, gradient) in made.into_iter().flatten() {
             self.deliver(input, gradient);
         }
@@ -230,7 +233,8 @@ impl Tape<'_> {
         }
         if gradients.pass() && self.waits_for != Some(param) {
             self.step_on(param.shape, dtype, gradients);
-            self.release(gradient);
+            // It is accumulated once its operator is through and has let go of what it kept.
+            self.accumulating.push(gradient);
         }
     }
 
@@ -312,6 +316,11 @@ impl Tape<'_> {
     /// This weight's gradient is not added to the one that is there before another part has made its own share.
     pub(crate) const fn leave_waiting(&mut self, weight: Param) {
         self.waits_for = Some(weight);
+    }
+
+    /// Whether this gradient is only an operand of a tied weight's: the sum is another tensor.
+    pub(crate) fn is_operand(&self, storage: Id) -> bool {
+        self.awaited == Some(storage) && !self.tied_in_place
     }
 
     /// Whether this is the gradient that another part waits for, to add its own share.

@@ -194,6 +194,8 @@ pub(crate) struct Tape<'n> {
     full: Option<Id>,
     /// The gradient so far of a weight that many operators read, and whether it is a sum already.
     shared: Option<(Id, bool)>,
+    /// Gradients of weights that the running operator made, to be added to those that are there.
+    accumulating: Vec<Id>,
     /// Gradients of a split's views that wait for its backward.
     parked: Vec<(Var, Id)>,
     /// Tensors that other parts read as well.
@@ -237,6 +239,7 @@ impl<'n> Tape<'n> {
             waits_for: None,
             full: None,
             shared: None,
+            accumulating: Vec::new(),
             parked: Vec::new(),
             common: Vec::new(),
             held_by_stack: Vec::new(),
