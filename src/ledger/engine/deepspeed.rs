@@ -10,6 +10,7 @@ use crate::text::tensors;
 use serde_json::Value;
 
 /// `deepspeed.initialize` with this configuration.
+#[expect(clippy::struct_excessive_bools, reason = "the framework's own switches")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeepSpeed {
     /// Of ZeRO.

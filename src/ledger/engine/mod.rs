@@ -39,6 +39,7 @@ pub(crate) struct Ddp {
 }
 
 /// `fully_shard`, or `FullyShardedDataParallel`.
+#[expect(clippy::struct_excessive_bools, reason = "the framework's own switches")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fsdp {
     /// `FullyShardedDataParallel`, with flat parameters.
@@ -124,9 +125,9 @@ impl Engine {
             DataParallel::Zero1 if megatron => return Self::Alone,
             given => given,
         };
-        let flat = config.advanced.get("fsdp_version").and_then(Value::as_u64) == Some(1);
+        let first_version = config.advanced.get("fsdp_version").and_then(Value::as_u64) == Some(1);
         match strategy {
-            DataParallel::Ddp if !flat => Self::Ddp(Ddp {
+            DataParallel::Ddp if !first_version => Self::Ddp(Ddp {
                 views: flag("gradient_as_bucket_view").unwrap_or(false),
                 no_sync: many && no_sync,
             }),
@@ -146,7 +147,7 @@ impl Engine {
                     _ => mixed(config).map(|_| Dtype::Fp32),
                 };
                 Self::Fsdp(Fsdp {
-                    flat,
+                    flat: first_version,
                     // What accelerate asks for.
                     visible: flag("use_orig_params").unwrap_or(true),
                     shards,
