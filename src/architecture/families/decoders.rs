@@ -47,6 +47,49 @@ const QWEN: Decoder = Decoder {
     ..LLAMA
 };
 
+/// `modeling_internlm2.py` of `InternLM2`'s repositories.
+const INTERNLM2: Decoder = Decoder {
+    qkv: QkvNames::Fused(linear!("attention.wqkv", Attention, [AKK, D], H)),
+    out: linear!("attention.wo", Attention, [H], AD),
+    qkv_bias: Switch::On("bias"),
+    out_bias: Switch::On("bias"),
+    mlp: Mlp::Gated([
+        linear!("feed_forward.w1", Mlp, [F], H),
+        linear!("feed_forward.w3", Mlp, [F], H),
+        linear!("feed_forward.w2", Mlp, [H], F),
+    ]),
+    mlp_bias: [NO; 2],
+    norms: Norms::Before([norm!("attention_norm", Norm, [H]), norm!("ffn_norm", Norm, [H])]),
+    ..LLAMA
+};
+
+/// `modeling_baichuan.py` of Baichuan's repositories.
+const BAICHUAN: Decoder = Decoder {
+    qkv: QkvNames::Fused(linear!("self_attn.W_pack", Attention, [AKK, D], H)),
+    qkv_bias: NO,
+    out_bias: NO,
+    kv_heads: KvHeads::All,
+    mlp_bias: [NO; 2],
+    ..LLAMA
+};
+
+/// `modeling_chatglm.py` of ChatGLM2-6B and ChatGLM3-6B.
+const CHATGLM: Decoder = Decoder {
+    qkv: QkvNames::Split(linear!("self_attention.query_key_value", Attention, [AKK, D], H)),
+    out: linear!("self_attention.dense", Attention, [H], AD),
+    qkv_bias: Switch::Field("add_qkv_bias"),
+    out_bias: Switch::Field("add_bias_linear"),
+    rotary: Rotary::Joined,
+    rotary_part: 0.5,
+    mlp: Mlp::GatedFused([
+        linear!("mlp.dense_h_to_4h", Mlp, [Dim::Scale(2, Symbol::F)], H),
+        linear!("mlp.dense_4h_to_h", Mlp, [H], F),
+    ]),
+    mlp_bias: [Switch::Field("add_bias_linear"); 2],
+    final_norm: Some(norm!("final_layernorm", FinalNorm, [H])),
+    ..LLAMA
+};
+
 const GEMMA: Decoder = Decoder {
     head_dim: HeadDim::Field(Some(256)),
     mlp_bias: [NO; 2],
@@ -136,6 +179,25 @@ pub(super) const FAMILIES: &[Family] = &[
     Family::decoder("qwen2", &QWEN2).default(&[("sliding_window", 4096)]),
     // Xiaomi's code inherits Qwen2's; layers for further tokens are no part of the forward.
     Family::decoder("mimo", &QWEN2).default(&[("sliding_window", 4096)]),
+    Family::decoder("ministral3", &MISTRAL).default(&[("num_key_value_heads", 8)]),
+    Family::decoder("cwm", &Decoder { qkv_bias: NO, out_bias: NO, window: Window::Every, ..LLAMA })
+        .default(&[("num_key_value_heads", 8)]),
+    // Read as Llama.
+    Family::decoder("internlm3", &LLAMA),
+    Family::decoder("exaone", &LLAMA),
+    Family::decoder(
+        "internlm",
+        &Decoder { qkv_bias: Switch::On("bias"), out_bias: Switch::On("bias"), mlp_bias: [NO; 2], ..LLAMA },
+    ),
+    Family::decoder("internlm2", &INTERNLM2),
+    Family::decoder("baichuan", &BAICHUAN),
+    Family::decoder("chatglm", &CHATGLM).alias(&[
+        ("num_hidden_layers", "num_layers"),
+        ("intermediate_size", "ffn_hidden_size"),
+        ("head_dim", "kv_channels"),
+        ("num_key_value_heads", "multi_query_group_num"),
+        ("vocab_size", "padded_vocab_size"),
+    ]),
     Family::decoder("qwen", &QWEN).alias(&[("head_dim", "kv_channels")]),
     // head_dim is 128 even when the file leaves it out.
     Family::decoder(
