@@ -103,8 +103,9 @@ fn every_field_may_hold_anything() {
             continue;
         }
         seen.push(given["model_type"].clone());
-        for key in given.keys() {
-            for value in strange.iter().map(Some).chain([None]) {
+        // Each type meets every value, each field a third of them.
+        for (turn, key) in given.keys().enumerate() {
+            for value in strange.iter().map(Some).chain([None]).skip((turn + seen.len()) % 3).step_by(3) {
                 let mut architecture = given.clone();
                 match value {
                     Some(value) => drop(architecture.insert(key.clone(), value.clone())),
