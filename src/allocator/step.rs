@@ -34,7 +34,7 @@ pub(crate) struct Lasting<'r> {
     /// Only while the optimizer steps.
     pub(crate) temporaries: &'r [Entry],
     /// Of each of the libraries' workspaces (bytes).
-    pub(crate) workspaces: &'r Entry,
+    pub(crate) workspaces: &'r [Entry],
     /// Gradients live in a buffer that is never freed.
     pub(crate) buffered: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) fn reserved(
     let mut run = Run { parts, plan, chunk, allocator, gradients: Vec::new() };
     take_rows(&mut run.allocator, lasting.parameters);
     take_rows(&mut run.allocator, lasting.inputs);
-    take_rows(&mut run.allocator, std::slice::from_ref(lasting.workspaces));
+    take_rows(&mut run.allocator, lasting.workspaces);
     if lasting.buffered {
         take_rows(&mut run.allocator, lasting.gradients);
     }

@@ -6,6 +6,7 @@ pub mod adapters;
 mod ends;
 mod families;
 mod fields;
+pub(crate) mod megatron;
 mod modules;
 pub mod weights;
 

@@ -192,6 +192,25 @@ impl Architecture {
         all
     }
 
+    /// The parameter tensors one by one, in the order of forward.
+    pub fn sequence(&self, layers: std::ops::Range<usize>, embedding: bool, head: bool) -> Vec<Param> {
+        let mut all = Vec::new();
+        let mut add = |param| all.push(param);
+        if embedding {
+            self.embedding.params(&mut add);
+        }
+        let kinds = layers.filter_map(|layer| self.kinds.get(usize::from(*self.order.get(layer)?)));
+        kinds.flat_map(|kind| &kind.sublayers).for_each(|sublayer| sublayer.params(&mut add));
+        if head {
+            self.final_norm.iter().for_each(|norm| norm.params(&mut add));
+            if self.shares_head() && !embedding {
+                add(EMBED);
+            }
+            self.head.params(self.tied, &mut add);
+        }
+        all
+    }
+
     /// How many of these layers are of each kind.
     pub(super) fn counts(&self, layers: &[usize]) -> Vec<u64> {
         let first = self.encoder_layers();

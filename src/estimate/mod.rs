@@ -1,5 +1,6 @@
 //! The answer: what one rank holds at its worst instant, by block, and whether it fits.
 
+mod megatron;
 mod peak;
 mod rank;
 mod requests;
@@ -180,6 +181,8 @@ pub fn estimate(config: &Config) -> Result<Estimate, Vec<Problem>> {
 /// the keys.
 struct Ground {
     layout: Layout,
+    /// The model as Megatron-core builds it, where that runs it.
+    built: Option<Architecture>,
     setup: Setup,
     symbols: Symbols,
     plan: Plan,
@@ -189,33 +192,53 @@ struct Ground {
 impl Ground {
     fn of(model: &Architecture, config: &Config) -> Self {
         let layout = Layout::of(model, config);
-        let engine = Engine::of(config, layout.dp_cp);
-        let setup = Setup::of(config, &engine);
+        let built =
+            megatron::builds(model, config).then(|| model.as_megatron(&config.architecture, layout.ep));
+        // Megatron keeps its replicas itself.
+        let engine = if built.is_some() { Engine::Alone } else { Engine::of(config, layout.dp_cp) };
+        let setup = Setup::of(config, &engine, &layout, built.is_some());
+        let modelled = built.is_some() || model.modelled();
+        let model = built.as_ref().unwrap_or(model);
         let mut symbols = layout.symbols(model, config);
+        if built.is_some() {
+            symbols.set(Symbol::Routed, megatron::routed(config, &layout, &symbols));
+        }
         if setup.lora.is_some() {
             symbols.set(Symbol::Lora, config.lora_rank);
         }
         let mut plan = setup.plan(model, config, &layout, &engine);
-        if !model.modelled() {
+        if !modelled {
             // No backward is known in which gradients could be born: they are there from the start.
             plan.gradients = Gradients::Added;
         }
-        Self { layout, setup, symbols, plan, engine }
+        Self { layout, built, setup, symbols, plan, engine }
     }
 }
 
 /// Estimates one configuration of a model that was read already (its model keys are not looked at again).
 pub fn of(model: &Architecture, config: &Config) -> Estimate {
-    let Ground { layout, setup, symbols, plan, engine } = Ground::of(model, config);
+    let Ground { layout, built, setup, symbols, plan, engine } = Ground::of(model, config);
+    let whole = model;
+    let modelled = built.is_some() || model.modelled();
+    let model = built.as_ref().unwrap_or(model);
     let exchanged = symbols.exchanged();
     let parts = Parts::of(model, [&symbols, &exchanged], &plan, &layout);
     let mut profiles = Profiles::of(&parts);
     if engine.passes_gradients() {
         profiles.by_gradient(&parts);
     }
-    let job = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine, parts: &parts };
-    let workspaces = totals::workspaces(totals::card(config));
-    let library = workspaces.bytes;
+    let job = Job {
+        model,
+        config,
+        layout: &layout,
+        setup: &setup,
+        plan: &plan,
+        symbols: &symbols,
+        engine: &engine,
+        parts: &parts,
+    };
+    let workspaces = totals::workspaces(totals::card(config), setup.megatron.as_ref());
+    let library = workspaces.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
     let mut stages = Vec::with_capacity(layout.stages.len());
     let mut fullest: Option<(&Stage, Rank, Timeline)> = None;
     for stage in &layout.stages {
@@ -236,7 +259,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     }
     let mut warnings = setup.warnings.clone();
     warnings.extend(layout.problems.iter().cloned());
-    if !model.modelled() {
+    if !modelled {
         warnings.push(Problem {
             key: "model_type".to_owned(),
             value: model.model_type.clone(),
@@ -255,9 +278,9 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
         stage: stage.rank,
         blocks: step.worst.live.by_block(),
     };
-    let (host, on_rank) = (rank.host, rank.elements(&symbols));
+    let (host, on_rank, symbols) = (rank.host, rank.elements(), rank.symbols);
     let mut ledger = rank.ledger(&scene, &step.buffers);
-    ledger.push(workspaces);
+    ledger.extend(workspaces);
 
     let allocated = step.counted.saturating_add(library);
     let mut blocks = step.largest;
@@ -266,7 +289,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let reserved = totals::reserved(allocated);
     let device = totals::device(&reserved);
     Estimate {
-        parameters: count(model, &setup, on_rank, config.lora_rank),
+        parameters: count(whole, &setup, on_rank, config.lora_rank),
         blocks,
         saved,
         peak: worst,

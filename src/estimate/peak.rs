@@ -182,7 +182,9 @@ impl<'s, 'n> Scene<'s, 'n> {
     /// Working tensors that outlive their part: what the program and autocast's cache hold until forward is over, the
     /// loss with its gradient, which the program holds until backward is, and leaves of the graph.
     fn left_behind(&self, rows: &mut Rows) {
-        let Some(chunk) = self.chunk() else { return };
+        if self.chunk().is_none() {
+            return;
+        }
         let at = self.at();
         for part in &self.parts.layers {
             if self.backward() {
@@ -197,6 +199,14 @@ impl<'s, 'n> Scene<'s, 'n> {
                 rows.working(tape, &tape.cached, Span { from: Phase::Forward, until: Phase::Loss }, whole);
             }
         }
+        // Other micro-batches hold their loss until its backward.
+        let waiting = self.waiting_where(|chunk| chunk.loss);
+        if self.stage.ends() && waiting > 0 {
+            let kept = timeline::left_by_loss(self.parts, false);
+            let span = Span { from: Phase::Loss, until: Phase::LossBackward };
+            let losses: Vec<_> = kept.into_iter().filter(|id| self.parts.loss.made_in_forward(*id)).collect();
+            rows.working(&self.parts.loss.tape, &losses, span, waiting);
+        }
         if !self.backward() || at == self.parts.place_of_loss() {
             return;
         }
@@ -206,7 +216,7 @@ impl<'s, 'n> Scene<'s, 'n> {
             let left = timeline::waiting_gradient(&middle.embedding);
             rows.working(&middle.embedding.tape, &left, span, 1);
         }
-        if chunk.loss {
+        if self.stage.ends() {
             let taken = at == 0 || (middle.is_some() && at <= self.parts.place_of_end() + 1);
             let mut left = timeline::left_by_loss(self.parts, taken);
             if self.taken(&self.parts.loss) {

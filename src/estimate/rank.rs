@@ -2,19 +2,23 @@
 
 use super::peak::Scene;
 use super::setup::Setup;
-use super::{BetweenSteps, live};
+use super::{BetweenSteps, live, megatron};
 use crate::allocator::Lasting;
 use crate::architecture::{Architecture, Weight};
+use crate::config::Config;
+use crate::ledger::activations::Megatron;
 use crate::ledger::engine::{Buffer, Engine, Script, Shares};
 use crate::ledger::rows::Rows;
 use crate::ledger::tape::Gradients;
-use crate::ledger::{Entry, Parts, Phase, Plan, Stage, Symbols, optimizer, quantized, weights};
+use crate::ledger::{Entry, Layout, Parts, Phase, Plan, Stage, Symbols, optimizer, quantized, weights};
 use crate::timeline::{Buffers, Live};
 
 /// What all ranks of a job have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job<'j> {
     pub(super) model: &'j Architecture,
+    pub(super) config: &'j Config,
+    pub(super) layout: &'j Layout,
     pub(super) setup: &'j Setup,
     pub(super) plan: &'j Plan,
     pub(super) symbols: &'j Symbols,
@@ -39,12 +43,17 @@ pub(super) struct Rank {
     pub(super) host: u64,
     /// What the engine makes and frees in a step; gradients are its own then.
     pub(super) script: Option<Script>,
+    /// The numbers behind the letters of its rows.
+    pub(super) symbols: Symbols,
 }
 
 impl Job<'_> {
     /// The rows of a rank of this stage.
     pub(super) fn rank(&self, stage: &Stage) -> Rank {
-        let Self { model, setup, plan, symbols, engine, parts } = *self;
+        if let Some(run) = &self.setup.megatron {
+            return self.megatron(stage, run);
+        }
+        let Self { model, setup, plan, symbols, engine, parts, .. } = *self;
         let shares = engine.shares(model, setup.storage(), stage, symbols);
         let (held, mut host) = engine.lasting(&shares, symbols);
         let Shares { base, adapters, steps, stepped } = shares;
@@ -81,7 +90,46 @@ impl Job<'_> {
         let mut weights = base;
         weights.extend(adapters);
         let buffered = setup.gradient_buffer;
-        Rank { weights, parameters, gradients, states, inputs, temporaries, buffered, host, script }
+        Rank {
+            weights,
+            parameters,
+            gradients,
+            states,
+            inputs,
+            temporaries,
+            buffered,
+            host,
+            script,
+            symbols: *symbols,
+        }
+    }
+
+    /// The same of Megatron, which keeps them in its own buffers.
+    fn megatron(&self, stage: &Stage, run: &Megatron) -> Rank {
+        let Self { model, config, layout, setup, plan, symbols, .. } = *self;
+        let mut symbols = *symbols;
+        let layers: Vec<usize> = stage.layers().collect();
+        let base = model.weights_in(&layers, stage.embeds(), stage.ends());
+        let chunks: Vec<_> = stage
+            .chunks
+            .iter()
+            .map(|chunk| model.sequence(chunk.layers.clone(), chunk.embedding, chunk.loss))
+            .collect();
+        let buffers = megatron::buffers(config, run, setup.compute.weight, setup.gradient);
+        let kept = buffers.kept(&chunks, &base, layout, setup.stepping, &mut symbols);
+        let inputs = megatron::inputs(model, stage, run, plan.run.kernel, &base, &symbols);
+        Rank {
+            weights: base,
+            parameters: kept.parameters,
+            gradients: kept.gradients,
+            states: kept.states,
+            inputs,
+            temporaries: kept.temporaries,
+            buffered: true,
+            host: 0,
+            script: None,
+            symbols,
+        }
     }
 }
 
@@ -94,7 +142,7 @@ impl Rank {
     }
 
     /// What it holds, for the allocator.
-    pub(super) fn lasting<'r>(&'r self, workspaces: &'r Entry) -> Lasting<'r> {
+    pub(super) fn lasting<'r>(&'r self, workspaces: &'r [Entry]) -> Lasting<'r> {
         Lasting {
             parameters: &self.parameters,
             gradients: &self.gradients,
@@ -129,8 +177,8 @@ impl Rank {
     }
 
     /// Parameters that this rank holds a copy or a share of.
-    pub(super) fn elements(&self, symbols: &Symbols) -> u64 {
-        let of = |weight: &Weight| weight.param.shape.elements(symbols).saturating_mul(weight.count);
+    pub(super) fn elements(&self) -> u64 {
+        let of = |weight: &Weight| weight.param.shape.elements(&self.symbols).saturating_mul(weight.count);
         self.weights.iter().fold(0, |sum, weight| sum.saturating_add(of(weight)))
     }
 

@@ -13,9 +13,9 @@ use crate::ledger::{Block, Entry, Part, Parts, Phase};
 /// When the model cannot be read: as for [`super::estimate`].
 pub fn requests(config: &Config, answer: &Estimate) -> Result<Vec<Entry>, Vec<Problem>> {
     let model = Architecture::of(config)?;
-    let Ground { layout, symbols, plan, .. } = Ground::of(&model, config);
+    let Ground { layout, built, symbols, plan, .. } = Ground::of(&model, config);
     let exchanged = symbols.exchanged();
-    let parts = Parts::of(&model, [&symbols, &exchanged], &plan, &layout);
+    let parts = Parts::of(built.as_ref().unwrap_or(&model), [&symbols, &exchanged], &plan, &layout);
     let mut all = Asked::default();
     for (index, part) in parts.layers.iter().enumerate() {
         let times = parts.order.iter().filter(|&&layer| layer == index).count() as u64;

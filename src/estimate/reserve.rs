@@ -51,14 +51,25 @@ pub fn replay_one_step(model: &Architecture, config: &Config) -> Option<u64> {
 }
 
 fn replay(model: &Architecture, config: &Config, room: u64, order: Order) -> Option<u64> {
-    let Ground { layout, setup, symbols, plan, engine } = Ground::of(model, config);
+    let Ground { layout, built, setup, symbols, plan, engine } = Ground::of(model, config);
+    let modelled = built.is_some() || model.modelled();
+    let model = built.as_ref().unwrap_or(model);
     let [stage] = layout.stages.as_slice() else { return None };
-    let chunk = stage.chunks.first().filter(|_| model.modelled() && config.gpus <= 1)?;
+    let chunk = stage.chunks.first().filter(|_| modelled && config.gpus <= 1)?;
     let exchanged = symbols.exchanged();
     let parts = Parts::of(model, [&symbols, &exchanged], &plan, &layout);
-    let rank = Job { model, setup: &setup, plan: &plan, symbols: &symbols, engine: &engine, parts: &parts }
-        .rank(stage);
-    let workspaces = totals::workspaces(totals::card(config));
+    let job = Job {
+        model,
+        config,
+        layout: &layout,
+        setup: &setup,
+        plan: &plan,
+        symbols: &symbols,
+        engine: &engine,
+        parts: &parts,
+    };
+    let rank = job.rank(stage);
+    let workspaces = totals::workspaces(totals::card(config), setup.megatron.as_ref());
     let card = Card { room, expandable: flag(config, "expandable_segments") };
     let lasting = rank.lasting(&workspaces);
     Some(allocator::reserved((&parts, &plan, chunk), &lasting, card, order))

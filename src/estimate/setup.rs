@@ -1,13 +1,13 @@
 //! How a configuration computes: element types, what the optimizer holds, which layers are recomputed.
 
-use super::totals;
+use super::{megatron, totals};
 use crate::architecture::Architecture;
 use crate::architecture::adapters::Targets;
 use crate::config::{
     Attention, Config, GradDtype, LoraDtype, Loss, Method, Optimizer, OptimizerImpl, Precision, Problem,
     ProblemKind, Quantization, Recompute, Stack,
 };
-use crate::ledger::activations::{Compute, Criterion, Kernel, Lora, Run};
+use crate::ledger::activations::{Compute, Criterion, Kernel, Lora, Megatron, Run};
 use crate::ledger::engine::{Engine, Storage};
 use crate::ledger::optimizer::{Bits, Stepping};
 use crate::ledger::quantized::Quantized;
@@ -34,11 +34,14 @@ pub(super) struct Setup {
     pub(super) lora: Option<Lora>,
     /// How the base is stored under `qlora`.
     pub(super) quantized: Option<Quantized>,
+    /// How Megatron-core runs it.
+    pub(super) megatron: Option<Megatron>,
     pub(super) warnings: Vec<Problem>,
 }
 
 impl Setup {
-    pub(super) fn of(config: &Config, engine: &Engine) -> Self {
+    /// `built`: Megatron-core builds the model.
+    pub(super) fn of(config: &Config, engine: &Engine, layout: &Layout, built: bool) -> Self {
         let mut warnings = Vec::new();
         let low =
             if matches!(config.precision, Precision::Fp16 | Precision::Fp16Mixed | Precision::Fp16Autocast) {
@@ -101,6 +104,12 @@ impl Setup {
         } else {
             asked
         };
+        if config.recompute == Recompute::Selective && !built {
+            warnings.push(note("recompute", config.recompute.word(), words::SELECTIVE_OF_MEGATRON));
+        }
+        if config.stack == Stack::MegatronCore && !built {
+            warnings.push(note("stack", config.stack.word(), words::NOT_BY_MEGATRON));
+        }
         if config.attention == Attention::Flash && matmul == Dtype::Fp32 {
             warnings.push(note("attention", config.attention.word(), words::FLASH_NEEDS_16_BIT));
         }
@@ -127,10 +136,11 @@ impl Setup {
             adapter,
             autocast: autocast || weight != matmul,
             gradient,
-            gradient_buffer: views || (gradient != trained && !stepping.in_backward()),
+            gradient_buffer: views || ((built || gradient != trained) && !stepping.in_backward()),
             stepping,
             lora,
             quantized,
+            megatron: built.then(|| megatron::run(config, layout, &mut warnings)),
             warnings,
         }
     }
@@ -174,7 +184,8 @@ impl Setup {
             lora: self.lora,
             checkpointed: recompute_layers > 0,
             quantized: self.quantized,
-            workspace: (!matches!(engine, Engine::Alone)).then(|| totals::workspace(totals::card(config))),
+            workspace: self.counts_workspace(engine).then(|| totals::workspace(totals::card(config))),
+            megatron: self.megatron,
         };
         let criterion = match config.loss {
             Loss::Standard => Criterion::Standard,
@@ -193,13 +204,23 @@ impl Setup {
     }
 }
 
+impl Setup {
+    /// Whether the matrix library's workspaces are counted where they are asked for. Transformer Engine has its own.
+    fn counts_workspace(&self, engine: &Engine) -> bool {
+        match &self.megatron {
+            Some(megatron) => !megatron.engine,
+            None => !matches!(engine, Engine::Alone),
+        }
+    }
+}
+
 /// An advanced switch that is off unless given.
 pub(super) fn flag(config: &Config, key: &str) -> bool {
     switch(config, key).unwrap_or(false)
 }
 
 /// An advanced switch, where it is given.
-fn switch(config: &Config, key: &str) -> Option<bool> {
+pub(super) fn switch(config: &Config, key: &str) -> Option<bool> {
     config.advanced.get(key).and_then(serde_json::Value::as_bool)
 }
 
@@ -241,6 +262,6 @@ fn implementation(config: &Config) -> OptimizerImpl {
     }
 }
 
-fn note(key: &str, value: &str, text: crate::text::Text) -> Problem {
+pub(super) fn note(key: &str, value: &str, text: crate::text::Text) -> Problem {
     Problem { key: key.to_owned(), value: value.to_owned(), kind: ProblemKind::Note(text) }
 }

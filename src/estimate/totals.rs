@@ -2,6 +2,7 @@
 
 use super::{Band, Fit, Verdict};
 use crate::config::{Config, DEFAULT_GPU, Gpu, gpu};
+use crate::ledger::activations::Megatron;
 use crate::ledger::{Block, Dtype, Entry, Group, Shape, Symbols};
 use crate::text::tensors;
 
@@ -14,19 +15,34 @@ pub(super) fn card(config: &Config) -> Option<&'static Gpu> {
     }
 }
 
-/// cuBLAS workspaces: one for the thread that runs forward, one for autograd's.
+/// cuBLAS workspaces: one for the thread that runs forward, one for autograd's; and Transformer Engine's own.
 ///
 /// `at::cuda::getChosenWorkspaceSize` (`pytorch/aten/src/ATen/cuda/CublasHandlePool.cpp`): 32 MiB on compute
-/// capability 9.x, else 4096 KiB × 2 + 16 KiB × 8. An outside check on an A100 found two of the latter.
-pub(super) fn workspaces(card: Option<&Gpu>) -> Entry {
+/// capability 9.x and 10.x, else 4096 KiB × 2 + 16 KiB × 8. An outside check on an A100 found two of the latter.
+/// Transformer Engine (`pytorch/module/base.py`, `get_cublas_workspace_size_bytes`) has one of 32 MiB there, else 4 MiB,
+/// and for grouped products four more.
+pub(super) fn workspaces(card: Option<&Gpu>, megatron: Option<&Megatron>) -> Vec<Entry> {
     let place = (Block::Overhead, Group::Other);
-    let shape = Shape::flat(workspace(card));
-    Entry::lasting((&tensors::WORKSPACE, ""), place, (shape, Dtype::Byte), 2, &Symbols::default())
+    let row = |tensor, each: u64, count| {
+        let shape = Shape::flat(each);
+        Entry::lasting((tensor, ""), place, (shape, Dtype::Byte), count, &Symbols::default())
+    };
+    let mut rows = vec![row(&tensors::WORKSPACE, workspace(card), 2)];
+    if let Some(megatron) = megatron.filter(|megatron| megatron.engine) {
+        let each = if large(card) { 32 << 20 } else { 4 << 20 };
+        rows.push(row(&tensors::ENGINE_WORKSPACE, each, if megatron.grouped { 5 } else { 1 }));
+    }
+    rows
 }
 
 /// Bytes of one of them.
 pub(super) fn workspace(card: Option<&Gpu>) -> u64 {
-    if card.is_some_and(|card| card.architecture == "hopper") { 32 << 20 } else { 8_519_680 }
+    if large(card) { 32 << 20 } else { 8_519_680 }
+}
+
+/// Compute capability 9.x or 10.x.
+fn large(card: Option<&Gpu>) -> bool {
+    card.is_some_and(|card| matches!(card.architecture, "hopper" | "blackwell"))
 }
 
 /// What the caching allocator holds beyond what it handed out.

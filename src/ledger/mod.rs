@@ -6,6 +6,7 @@
 pub(crate) mod activations;
 pub(crate) mod engine;
 mod layout;
+pub(crate) mod megatron;
 pub mod optimizer;
 mod parts;
 mod phase;

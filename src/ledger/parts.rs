@@ -2,7 +2,7 @@
 //! an encoder–decoder, what ends the one and begins the other). Each is run once on a tape; the timeline strings them
 //! together.
 
-use super::activations::{self, Criterion, Kernel, Mask, Run, STREAM, Shared, Side};
+use super::activations::{self, Criterion, Kernel, Mask, Run, Shared, Side};
 use super::tape::{Event, Gradients, Role, Storage, Tape};
 use super::{Chunk, Dim, Dtype, Group, Layout, Phase, Shape, Symbol, Symbols};
 use crate::architecture::{Architecture, Body, Embedding, Layer, ScoreBias, Stack, weights};
@@ -109,10 +109,17 @@ impl<'n> Part<'n> {
         !event.born && gradient && storage.role == Role::Working && !self.tape.is_operand(event.storage)
     }
 
+    /// Whether forward makes this storage.
+    pub(crate) fn made_in_forward(&self, storage: usize) -> bool {
+        self.tape.forward.iter().any(|event| event.storage == storage)
+    }
+
     /// What backward keeps from forward.
     pub(crate) fn saved(&self) -> impl Iterator<Item = &Storage> {
         let tape = self.bare.as_ref().unwrap_or(&self.tape);
-        tape.storages.iter().filter(|storage| matches!(storage.role, Role::Saved | Role::WeightCopy))
+        let kept =
+            |storage: &&Storage| matches!(storage.role, Role::Saved | Role::WeightCopy) && !storage.later;
+        tape.storages.iter().filter(kept)
     }
 }
 
@@ -120,7 +127,7 @@ impl<'n> Parts<'n> {
     /// Runs every part of `model` once. `numbers`: as its first stack sees them, and (an encoder–decoder) its second.
     pub(crate) fn of(model: &Architecture, numbers: [&'n Symbols; 2], plan: &Plan, layout: &Layout) -> Self {
         let [own, exchanged] = numbers;
-        if !model.modelled() {
+        if !model.modelled() && plan.run.megatron.is_none() {
             // Nothing is known of what runs.
             let part = || Part { tape: plan.tape(own, plan.run.compute.weight, true), bare: None };
             let order = vec![0; model.layers()];
@@ -325,7 +332,7 @@ impl<'n> Turn<'n, '_> {
         let needs_grad = !self.way.first;
         let mut tape = self.tape(true);
         if !self.way.recomputed {
-            let x = tape.handed(STREAM, self.stream(), needs_grad);
+            let x = tape.handed(run.stream(), self.stream(), needs_grad);
             let mut shared = self.shared(&mut tape, true);
             let y = activations::layer(&mut tape, layer, x, run, &mut shared);
             tape.hand_over(y);
@@ -334,7 +341,12 @@ impl<'n> Turn<'n, '_> {
             return Part { tape, bare: None };
         }
         // The recomputed forward reads the kept input, which is counted by the first.
-        let x = tape.foreign(STREAM, self.stream(), needs_grad);
+        let divided = run.megatron.and_then(|megatron| megatron.divided_inputs);
+        let x = match divided {
+            // The kept part is gathered first.
+            Some(_) => tape.gathered(run.stream(), self.stream()),
+            None => tape.foreign(run.stream(), self.stream(), needs_grad),
+        };
         let mut shared = self.shared(&mut tape, false);
         let y = activations::layer(&mut tape, layer, x, run, &mut shared);
         if self.way.opens {
@@ -343,13 +355,22 @@ impl<'n> Turn<'n, '_> {
                 tape.hand_over(made);
             }
         }
-        tape.stop_early();
-        self.add_up(&mut tape, &shared);
-        tape.run_backward(y, Some(x), self.plan.gradients);
+        if run.megatron.is_some() {
+            // Megatron's checkpoint runs all of the forward again, and holds what comes out.
+            tape.run_backward(y, Some(x), self.plan.gradients);
+            tape.drop(y);
+        } else {
+            tape.stop_early();
+            self.add_up(&mut tape, &shared);
+            tape.run_backward(y, Some(x), self.plan.gradients);
+        }
 
         let mut bare = self.tape(false);
-        let x = bare.handed(STREAM, self.stream(), true);
-        bare.keep_for_recomputation(x);
+        let x = bare.handed(run.stream(), self.stream(), true);
+        match divided {
+            Some(parts) => bare.keep_part_for_recomputation(x, parts),
+            None => bare.keep_for_recomputation(x),
+        }
         let mut shared = self.shared(&mut bare, true);
         let y = activations::layer(&mut bare, layer, x, run, &mut shared);
         bare.hand_over(y);
@@ -438,7 +459,7 @@ fn embedding_part<'n>(
     });
     let y = activations::embedding(&mut tape, embedding, &plan.run, side);
     let role = if plan.recompute_layers < model.layers() { Role::Saved } else { Role::Working };
-    if side != Side::Encoder {
+    if side != Side::Encoder && plan.run.megatron.is_none() {
         activations::prologue(&mut tape, compute, model, mask(model, numbers, plan.run), role);
     }
     if let Some(source) = source {
@@ -464,7 +485,7 @@ fn end_part<'n>(encoder: &Stack, numbers: &'n Symbols, plan: &Plan) -> Part<'n> 
     let stream = plan.run.compute.weight;
     let mut tape = plan.tape(numbers, stream, true);
     tape.enter("", Group::Residual);
-    let x = tape.handed(STREAM, stream, true);
+    let x = tape.handed(plan.run.stream(), stream, true);
     let y = activations::encoder_end(&mut tape, x, encoder, &plan.run);
     tape.hand_over(y);
     tape.run_backward(y, Some(x), plan.gradients);
@@ -494,7 +515,7 @@ fn loss_part<'n>(model: &Architecture, numbers: &'n Symbols, plan: &Plan) -> Par
     let stream: Dtype = plan.run.compute.weight;
     let mut tape = plan.tape(numbers, stream, true).of_target(model.encoder.is_some());
     tape.enter("", Group::Residual);
-    let x = tape.handed(STREAM, stream, true);
+    let x = tape.handed(plan.run.stream(), stream, true);
     let loss = activations::loss(&mut tape, x, &plan.run, model, plan.criterion, plan.keep_logits);
     // A tied head's gradient waits for the embedding's.
     if plan.joined {

@@ -27,6 +27,8 @@ pub(crate) fn turns(schedule: Schedule, rank: u64, pp: u64, vpp: u64, micro_batc
         return interleaved(rank, pp, vpp, all, schedule == Schedule::Gpipe);
     }
     let flight = match schedule {
+        // No pipeline: one micro-batch after another.
+        _ if pp == 1 => 1,
         Schedule::Gpipe => all,
         Schedule::OneFOneB | Schedule::Interleaved => all.min(pp - rank.min(pp - 1)),
         Schedule::ZeroBubble => all.min(pp),
@@ -101,6 +103,7 @@ mod tests {
             [11, 9, 7, 5]
         );
         assert_eq!(most(Schedule::Interleaved, 0, 1, 1, 8), 1);
+        assert_eq!(most(Schedule::Gpipe, 0, 1, 1, 8), 1);
     }
 
     #[test]

@@ -355,6 +355,15 @@ impl Shape {
         self
     }
 
+    /// The same shape with another number of tokens (the second axis).
+    #[must_use]
+    pub const fn with_tokens(mut self, tokens: Dim) -> Self {
+        if self.rank > 1 {
+            self.dims[1] = tokens;
+        }
+        self
+    }
+
     /// The same shape with another number of heads (the axis before the last).
     #[must_use]
     pub const fn with_heads(mut self, heads: Dim) -> Self {

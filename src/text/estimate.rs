@@ -17,3 +17,18 @@ pub const FLASH_NEEDS_16_BIT: Text = Text::new(
     "attention: flash attention has no fp32 kernel; the memory-efficient kernel was used",
     "attention：flash attention 没有 fp32 内核；已改用 memory-efficient 内核",
 );
+/// A module that Megatron cannot recompute alone.
+pub const UNKNOWN_MODULE: Text = Text::new(
+    "recompute_modules: “{value}” is no module that can be recomputed alone; accepted are core_attn, moe_act, layernorm, mla_up_proj, mlp, moe, shared_experts",
+    "recompute_modules：“{value}”不是可单独重计算的模块；可用 core_attn、moe_act、layernorm、mla_up_proj、mlp、moe、shared_experts",
+);
+/// Selective recomputation without a policy.
+pub const SELECTIVE_OF_MEGATRON: Text = Text::new(
+    "recompute: what {value} keeps is Megatron-core's policy (stack=megatron-core); nothing is recomputed here",
+    "recompute：{value} 保留哪些张量是 Megatron-core 的策略（stack=megatron-core）；此处未重计算",
+);
+/// A model or method that Megatron-core has no modules for.
+pub const NOT_BY_MEGATRON: Text = Text::new(
+    "stack: {value} is modelled for full training of GPT-like decoders; this run was computed with transformers' kernels",
+    "stack：{value} 目前只针对类 GPT 解码器的全参数训练建模；本次按 transformers 的算子计算",
+);

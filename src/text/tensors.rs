@@ -86,6 +86,121 @@ tensors! {
     why "bitsandbytes keeps the map that it quantises scales with." "bitsandbytes 保留量化缩放系数所用的映射表。",
     release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
 
+    ENGINE_WORKSPACE, "engine_workspace", "transformer_engine/pytorch/module/base.py (get_workspace)",
+    name "Transformer Engine's workspace" "Transformer Engine 工作区",
+    why "Its matrix products work in it; grouped ones on four streams have one each." "其矩阵乘在此工作；分组矩阵乘的四个流各有一个。",
+    release "transformer_impl=local." "transformer_impl=local。";
+
+    MAIN_GRADIENT, "main_grad", "megatron/core/optimizer/distrib_optimizer.py (_copy_model_grads_to_main_grads)",
+    name "gradient in fp32 for the step" "更新时的 fp32 梯度",
+    why "The step reads fp32 gradients; 16-bit ones are cast." "更新读取 fp32 梯度；16 位梯度先转换。",
+    release "fp32 gradients." "使用 fp32 梯度。";
+
+    STAGE_INPUT, "stage_input", "megatron/core/pipeline_parallel/schedules.py; transformer/transformer_block.py (set_input_tensor)",
+    name "last input from the stage before" "上一流水段送来的最后输入",
+    why "The model holds the last input that it was given, whose gradient was kept to be sent back." "模型保留最近一次收到的输入及其待回传的梯度。",
+    release "Nothing needs to: one micro-batch's." "无须释放：仅一个 micro-batch。";
+
+    GATHERED_INPUT, "gathered_input", "megatron/core/tensor_parallel/mappings.py; transformer_engine/pytorch/distributed.py",
+    name "input of all ranks" "各 rank 拼接后的输入",
+    why "Sequence parallelism keeps one rank's tokens; the product needs all of them, in forward and again in backward." "序列并行只保留本 rank 的 token；矩阵乘需要全部 token，前向与反向各聚合一次。",
+    release "Nothing needs to: one linear's at a time." "无须释放：每次只有一个线性层的。";
+
+    ACTIVATION_STEPS, "activation_steps", "megatron/core/fusions/fused_bias_swiglu.py, fused_bias_gelu.py",
+    name "steps of the activation's backward" "激活函数反向的中间量",
+    why "Run operator by operator, the activation's backward makes tensors beside its gradient." "逐算子执行时，激活函数的反向会产生梯度之外的张量。",
+    release "A compiler that fuses the function (torch.compile), or Transformer Engine." "能融合该函数的编译器（torch.compile），或 Transformer Engine。";
+
+    MODULE_INPUT, "checkpoint", "megatron/core/tensor_parallel/random.py (checkpoint)",
+    name "input of a module that is run again" "待重算模块的输入",
+    why "Backward runs the module again from it." "反向时由它重新执行该模块。",
+    release "Recomputation of the whole layer." "重计算整层。";
+
+    ROTARY_COS_CAST, "cos_cast", "megatron/core/models/common/embeddings/rope_utils.py",
+    name "cosines in the layer's type" "本层类型的余弦表",
+    why "Each of q and k casts the cosines anew and keeps its copy." "q 与 k 各自重新转换余弦表并保留副本。",
+    release "Fused rotary positions (apply_rope_fusion)." "融合的旋转位置编码（apply_rope_fusion）。";
+
+    ROTARY_SIN_CAST, "sin_cast", "megatron/core/models/common/embeddings/rope_utils.py",
+    name "sines in the layer's type" "本层类型的正弦表",
+    why "Each of q and k casts the sines anew and keeps its copy." "q 与 k 各自重新转换正弦表并保留副本。",
+    release "Fused rotary positions (apply_rope_fusion)." "融合的旋转位置编码（apply_rope_fusion）。";
+
+    ROTARY_CACHE, "cached_freqs", "megatron/core/models/common/embeddings/rotary_pos_embedding.py",
+    name "rotary frequencies" "旋转位置频率表",
+    why "Made once for a sequence length, and cached from step to step." "每种序列长度生成一次，跨步缓存。",
+    release "A shorter sequence." "更短的序列。";
+
+    KEY_POSITIONS, "key_positions", "megatron/core/transformer/multi_latent_attention.py",
+    name "rotary part of the keys" "键的旋转部分",
+    why "The up-projections are run again from it and from the latents." "由它与隐向量重新执行上投影。",
+    release "Recomputation of the whole layer." "重计算整层。";
+
+    FOREIGN_TOKENS, "foreign_tokens", "megatron/core/tensor_parallel/layers.py (VocabParallelEmbedding)",
+    name "which tokens are other ranks'" "属于其他 rank 的 token 掩码",
+    why "Their rows were set to zero, and so are their gradients." "这些行被置零，其梯度亦然。",
+    release "One rank for the whole vocabulary." "由一个 rank 持有整个词表。";
+
+    OWN_TOKENS, "own_tokens", "megatron/core/tensor_parallel/layers.py (VocabParallelEmbedding)",
+    name "token ids within the rank's rows" "本 rank 行内的 token 编号",
+    why "The gradient of the table is added up row by row." "嵌入表的梯度按行累加。",
+    release "Nothing needs to: it is small." "无须释放：很小。";
+
+    VOCABULARY_SOFTMAX, "softmax", "megatron/core/tensor_parallel/cross_entropy.py (_VocabParallelCrossEntropy)",
+    name "softmax over the rank's vocabulary" "本 rank 词表上的 softmax",
+    why "fp32 logits, turned into the softmax in place; backward turns it into the gradient." "fp32 logits 就地变为 softmax；反向再就地变为梯度。",
+    release "Transformer Engine's cross entropy, or more tensor-parallel ranks." "Transformer Engine 的交叉熵，或更大的张量并行度。";
+
+    LOGITS_GRADIENT, "logits_gradient", "transformer_engine/pytorch/cross_entropy.py",
+    name "gradient in the logits' place" "占用 logits 位置的梯度",
+    why "The kernel writes the gradient of the loss over the 16-bit logits." "内核将损失的梯度写入 16 位 logits 的位置。",
+    release "More tensor-parallel ranks." "更大的张量并行度。";
+
+    TARGET_MASK, "target_mask", "megatron/core/tensor_parallel/cross_entropy.py (_VocabParallelCrossEntropy)",
+    name "which labels are other ranks'" "属于其他 rank 的标签掩码",
+    why "Only the rank that has a label's logit subtracts one from its gradient." "只有持有该标签 logit 的 rank 从其梯度中减一。",
+    release "Nothing needs to: it is small." "无须释放：很小。";
+
+    MASKED_TARGET, "masked_target", "megatron/core/tensor_parallel/cross_entropy.py (_VocabParallelCrossEntropy)",
+    name "labels within the rank's vocabulary" "本 rank 词表内的标签",
+    why "Where the gradient has one subtracted." "梯度减一的位置。",
+    release "Nothing needs to: it is small." "无须释放：很小。";
+
+    ROUTING_MAP, "routing_map", "megatron/core/transformer/moe/moe_utils.py",
+    name "which expert serves which token" "专家与 token 的对应表",
+    why "Probabilities are chosen by it, and their gradients put back." "按它选取概率，反向时放回梯度。",
+    release "Nothing needs to: it is small." "无须释放：很小。";
+
+    CAPACITY_INDICES, "capacity_indices", "megatron/core/transformer/moe/router.py (apply_router_token_dropping)",
+    name "tokens within capacity" "容量之内的 token",
+    why "Each expert takes so many tokens; which ones is needed in backward." "每个专家只接收一定数量的 token；反向需要知道是哪些。",
+    release "No capacity factor." "不设容量因子。";
+
+    TOKENS_PER_EXPERT, "tokens_per_expert", "megatron/core/transformer/moe/router.py",
+    name "tokens of each expert" "每个专家的 token 数",
+    why "The auxiliary loss weighs the scores by it." "辅助损失用它为得分加权。",
+    release "Nothing needs to: it is small." "无须释放：很小。";
+
+    GLOBAL_BUFFER, "global_memory_buffer", "megatron/core/utils.py (GlobalMemoryBuffer)",
+    name "buffer of gathered inputs" "聚合输入的缓冲区",
+    why "The largest input that was gathered, or scores of attention; kept from step to step." "曾聚合的最大输入（或注意力得分）所用的缓冲区，跨步保留。",
+    release "Transformer Engine's linears, which gather into temporaries." "改用 Transformer Engine 的线性层（聚合到临时张量）。";
+
+    DUMMY_GRADIENT, "dummy_wgrad", "transformer_engine/pytorch/module/base.py (get_dummy_wgrad)",
+    name "stand-in for a weight's gradient" "权重梯度的占位张量",
+    why "Products add gradients into the buffer themselves; autograd still wants a tensor of each shape, which is kept." "矩阵乘直接把梯度加进缓冲区，但 autograd 仍需要每种形状各一个张量，一直保留。",
+    release "--no-gradient-accumulation-fusion, which makes one gradient at a time instead." "--no-gradient-accumulation-fusion：改为每次产生一个梯度。";
+
+    BUFFER_PADDING, "padding", "megatron/core/distributed/param_and_grad_buffer.py",
+    name "padding of the buffer" "缓冲区的填充",
+    why "Weights start at multiples of 64 elements, buckets end where every rank's share is whole." "权重从 64 的倍数处开始，桶在各 rank 份额取整处结束。",
+    release "Nothing needs to: it is small." "无须释放：很小。";
+
+    LOSS_MASK, "loss_mask", "megatron/core/datasets/gpt_dataset.py",
+    name "loss mask" "损失掩码",
+    why "Which tokens count." "哪些 token 计入损失。",
+    release "Nothing needs to: it is small." "无须释放：很小。";
+
     DEQUANTIZED, "dequantized", "bitsandbytes/autograd/_functions.py",
     name "weight made wide again" "反量化的权重",
     why "A product needs the whole weight in the compute dtype; one linear's at a time, in forward and in backward." "相乘时需要计算精度的完整权重；前向与反向中每次只有一个线性层的。",

@@ -245,6 +245,17 @@ pub(super) const FAMILIES: &[Family] = &[
         ("sliding_window", 4096),
     ]),
     Family::decoder("gpt2", &GPT2).alias(GPT2_NAMES).default(&[("max_position_embeddings", 1024)]),
+    // GPT-3 as Megatron-LM's own arguments describe it.
+    Family::decoder(
+        "megatron-gpt",
+        &Decoder {
+            head_dim: HeadDim::Field(None),
+            kv_heads: KvHeads::Field,
+            tied: Switch::On("tie_word_embeddings"),
+            ..GPT2
+        },
+    )
+    .default(&[("max_position_embeddings", 2048)]),
     Family::decoder("ministral", &MISTRAL).default(&[("num_key_value_heads", 8), ("sliding_window", 4096)]),
     Family::decoder("granite", &LLAMA),
     Family::decoder("smollm3", &Decoder { tied: Switch::On("tie_word_embeddings"), ..LLAMA })

@@ -38,6 +38,9 @@ pub(crate) enum Side {
 /// The embeddings: of tokens, and of positions where they are learned. Kept are the positions' ids and the mask of a
 /// dropout (the token ids are the program's).
 pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) -> Var {
+    if let Some(megatron) = &run.megatron {
+        return super::megatron::embedding(tape, of, run, megatron);
+    }
     let stream = run.compute.weight;
     let table = |tape: &mut Tape, weight: Param, shape| {
         tape.enter(weight.module(), Group::Embedding);
@@ -166,6 +169,9 @@ pub(crate) fn loss(
     criterion: Criterion,
     keep_logits: bool,
 ) -> Var {
+    if let Some(megatron) = &run.megatron {
+        return super::megatron::loss(tape, x, model, megatron);
+    }
     let compute = run.compute;
     let mut hidden = x;
     if let Some(last) = &model.final_norm {

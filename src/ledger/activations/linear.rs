@@ -80,7 +80,8 @@ fn quantized(tape: &mut Tape, x: Var, weight: Param, out: Shape, stored: Quantiz
         let half = tape.constant("half", shape, Dtype::Fp16);
         let rounded = tape.constant("int8", shape, Dtype::Byte);
         tape.drop(half);
-        let y = tape.run("linear 8-bit", &[x], out, own, Back::Dequantized(weight.shape, own));
+        let y =
+            tape.run("linear 8-bit", &[x], out, own, Back::Beside(&tensors::DEQUANTIZED, weight.shape, own));
         // `ctx.A`: no saved tensor, so recomputation does not release it.
         tape.keep(x, &tensors::LINEAR_INPUT, &tensors::INT8_INPUT);
         tape.drop(rounded);
@@ -96,7 +97,8 @@ fn quantized(tape: &mut Tape, x: Var, weight: Param, out: Shape, stored: Quantiz
         [(); 2].map(|()| tape.constant("dequantize scales", scales, Dtype::Fp32))
     });
     let whole = wide.then(|| tape.constant("dequantize", weight.shape, low));
-    let mut y = tape.run("linear 4-bit", &[input], out, low, Back::Dequantized(weight.shape, low));
+    let mut y =
+        tape.run("linear 4-bit", &[input], out, low, Back::Beside(&tensors::DEQUANTIZED, weight.shape, low));
     if wide {
         tape.workspace();
     }

@@ -190,6 +190,7 @@ mod tests {
                 checkpointed: false,
                 quantized: None,
                 workspace: None,
+                megatron: None,
             };
             let mut tape = Tape::new(&numbers, Dtype::Bf16, true);
             let leaf = tape.foreign(super::super::STREAM, Dtype::Bf16, true);

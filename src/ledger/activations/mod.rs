@@ -7,6 +7,7 @@ mod head;
 mod latent;
 mod linear;
 mod loss;
+mod megatron;
 mod mlp;
 mod moe;
 mod norm;
@@ -15,6 +16,7 @@ mod relative;
 pub(crate) use self::core::Kernel;
 pub(crate) use head::{Mask, Side, embedding, encoder_end, loss, prologue};
 pub(crate) use loss::Criterion;
+pub(crate) use megatron::{Megatron, Modules, Travel};
 
 use linear::linear;
 
@@ -60,6 +62,15 @@ pub(crate) struct Run {
     pub(crate) quantized: Option<Quantized>,
     /// What the matrix library asks for while a product runs, where that is counted (see [`Tape::workspace`]).
     pub(crate) workspace: Option<u64>,
+    /// Megatron runs it.
+    pub(crate) megatron: Option<Megatron>,
+}
+
+impl Run {
+    /// Shape of the residual stream between layers.
+    pub(crate) const fn stream(&self) -> Shape {
+        if self.megatron.is_some() { megatron::STREAM } else { STREAM }
+    }
 }
 
 /// LoRA adapters on some linears.
@@ -113,6 +124,9 @@ fn replace(tape: &mut Tape, old: Var, make: impl FnOnce(&mut Tape, Var) -> Var) 
 
 /// Forward of one layer: the residual stream in, the residual stream out.
 pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, shared: &mut Shared) -> Var {
+    if let Some(megatron) = &run.megatron {
+        return megatron::layer(tape, layer, x, run, megatron);
+    }
     if layer.parallel {
         return parallel(tape, layer, x, run, shared);
     }

@@ -94,7 +94,7 @@ fn experts(tape: &mut Tape, x: Var, top: Var, moe: &Moe, run: &Run) -> Var {
     let (dtype, weight_dtype) = (tape.dtype(x), tape.dtype(top));
     let grouped = |weight: Param| match run.quantized {
         // One expert's matrix is made wide at a time.
-        Some(stored) => Back::Dequantized(one_expert(weight.shape), stored.compute),
+        Some(stored) => Back::Beside(&tensors::DEQUANTIZED, one_expert(weight.shape), stored.compute),
         None if run.frozen => Back::Fresh,
         None => Back::Linear { weight, bias: None, cast: false },
     };
@@ -152,7 +152,7 @@ fn experts(tape: &mut Tape, x: Var, top: Var, moe: &Moe, run: &Run) -> Var {
 fn grouped_product(tape: &mut Tape, name: &'static str, x: Var, out: Shape, back: Back) -> Var {
     let dtype = tape.dtype(x);
     let wide = match back {
-        Back::Dequantized(shape, low) => Some(tape.constant("dequantize", shape, low)),
+        Back::Beside(_, shape, low) => Some(tape.constant("dequantize", shape, low)),
         _ => None,
     };
     let y = tape.run(name, &[x], out, dtype, back);

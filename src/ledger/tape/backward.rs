@@ -1,6 +1,9 @@
 //! Running backward: operators in reverse, gradients that wait, are added, or are handed on.
 
-use super::{Back, Common, Gradients, INPUTS, Id, Node, Place, Role, SCALAR, Storage, Tape, Var, VarData};
+use super::{
+    Back, Common, Dropped, Event, Gradients, INPUTS, Id, Node, Parallel, Place, Role, SCALAR, Storage, Tape,
+    Var, VarData,
+};
 use crate::architecture::Param;
 use crate::ledger::{Dim, Dtype, Shape, Symbols};
 use crate::text::tensors;
@@ -49,9 +52,16 @@ impl Tape<'_> {
     }
 
     fn step(&mut self, node: &Node, gradients: Gradients) {
+        while let Some(index) = self.dropped.iter().position(|dropped| dropped.at == node.output) {
+            let Dropped { segment, .. } = self.dropped.swap_remove(index);
+            self.remake(segment);
+        }
         let Some(incoming) = self.vars[node.output.0].pending.take() else {
             return node.saves.into_iter().flatten().for_each(|saved| self.release(saved));
         };
+        if let Back::Again(segment) = node.back {
+            return self.run_again(segment, node, incoming);
+        }
         let made = self.inputs(node, incoming);
         self.multiplies = MULTIPLIES.contains(&self.places[node.place].operator);
         let cast = self.weights(node, gradients);
@@ -99,7 +109,13 @@ impl Tape<'_> {
     fn inputs(&mut self, node: &Node, incoming: Id) -> Made {
         let VarData { shape, dtype, .. } = self.vars[node.output.0];
         match node.back {
-            Back::Through => self.hand_on(node, incoming, |var, _| var.dtype == dtype),
+            Back::Through | Back::Bias(_) => self.hand_on(node, incoming, |var, _| var.dtype == dtype),
+            Back::InPlace => {
+                let kept = node.inputs[0].zip(node.saves[0]);
+                let mut made = [None; INPUTS];
+                made[0] = kept.map(|(input, gradient)| (input, self.hold(gradient)));
+                made
+            }
             Back::Views => self.hand_on(node, incoming, |_, _| true),
             Back::Sum => {
                 let whole = shape.elements(self.numbers);
@@ -117,11 +133,22 @@ impl Tape<'_> {
                 [None; INPUTS]
             }
             Back::Fresh | Back::Linear { .. } | Back::Shared { .. } => self.fresh(node),
-            Back::Dequantized(shape, dtype) => {
-                let weight = self.alloc(&tensors::DEQUANTIZED, shape, dtype, Role::Working);
+            Back::Beside(tensor, shape, dtype) => {
+                let other = self.alloc(tensor, shape, dtype, Role::Working);
                 let made = self.fresh(node);
-                self.release(weight);
+                self.release(other);
                 made
+            }
+            Back::Parallel(parallel) => {
+                if let Some(whole) = parallel.whole {
+                    if parallel.regathers {
+                        let gathered = self.alloc(&tensors::GATHERED_INPUT, whole, dtype, Role::Working);
+                        self.until_weights.push(gathered);
+                    }
+                    let gradient = self.alloc(&tensors::GRADIENT, whole, dtype, Role::Working);
+                    self.until_weights.push(gradient);
+                }
+                self.fresh(node)
             }
             Back::Made(_) => {
                 // Whether the incoming gradient is 1 is asked first: a number, and its comparison.
@@ -152,10 +179,10 @@ impl Tape<'_> {
             Back::Scale { .. } => {
                 // The weight's share, before it is summed down.
                 let full = self.alloc(&tensors::GRADIENT, shape, dtype, Role::Working);
-                self.full = Some(full);
+                self.until_weights.push(full);
                 self.fresh(node)
             }
-            Back::Weight(_) => [None; INPUTS],
+            Back::Weight(_) | Back::Again(_) => [None; INPUTS],
         }
     }
 
@@ -167,6 +194,10 @@ impl Tape<'_> {
             Back::Linear { weight, bias, cast } => ([Some(weight), bias], cast),
             Back::Scale { weight, cast } => ([Some(weight), None], cast),
             Back::Shared { weight, .. } => ([Some(weight), None], true),
+            Back::Bias(bias) => ([None, Some(bias)], false),
+            Back::Parallel(Parallel { weight, bias, fused, .. }) => {
+                ([(!fused).then_some(weight), bias], false)
+            }
             Back::Weight(weight) => ([Some(weight), None], self.tied.is_some_and(|(tied, _)| tied == weight)),
             _ => return [None; 2],
         };
@@ -178,10 +209,56 @@ impl Tape<'_> {
             self.param_gradient(param, dtype, gradients);
             None
         });
-        if let Some(full) = self.full.take() {
-            self.release(full);
-        }
+        self.release_whole();
         shares
+    }
+
+    fn release_whole(&mut self) {
+        while let Some(whole) = self.until_weights.pop() {
+            self.release(whole);
+        }
+    }
+
+    /// Runs a segment of forward again.
+    fn replay(&mut self, segment: usize) {
+        self.place("recompute");
+        let place = self.places.len() - 1;
+        let events = std::mem::take(&mut self.segments[segment].events);
+        self.backward.extend(events.into_iter().map(|event| Event { place, ..event }));
+        self.segments[segment].done = true;
+    }
+
+    /// Makes outputs again that forward dropped.
+    fn remake(&mut self, segment: usize) {
+        self.replay(segment);
+        for [first, again] in self.segments[segment].outputs.clone() {
+            // The segment's own output is the storage of the first run from here on.
+            self.drop(again);
+            if let Some(storage) = self.vars[first.0].storage {
+                self.log(storage, true);
+            }
+        }
+    }
+
+    /// Backward through a segment, which is run again first unless that has happened. Inputs and output are held until it
+    /// is through.
+    fn run_again(&mut self, segment: usize, node: &Node, incoming: Id) {
+        let whole = !self.segments[segment].done;
+        if whole {
+            self.replay(segment);
+        }
+        let nodes = std::mem::take(&mut self.segments[segment].nodes);
+        let mut held = Node { inputs: [None; INPUTS], back: Back::Through, ..*node };
+        held.output = self.var(None, SCALAR, Dtype::Fp32, false);
+        self.vars[node.output.0].pending = Some(incoming);
+        for [first, again] in self.segments[segment].outputs.clone() {
+            self.vars[again.0].pending = self.vars[first.0].pending.take();
+            if whole && let Some(free) = held.saves.iter_mut().find(|slot| slot.is_none()) {
+                *free = self.vars[again.0].storage;
+            }
+        }
+        self.nodes.push(held);
+        self.nodes.extend(nodes);
     }
 
     /// Hands the incoming gradient on to each input that it fits; the others get one of their own.

@@ -1,13 +1,33 @@
 //! Recording forward: operators, views, and what each keeps for its backward.
 
-use super::{Back, Common, INPUTS, Id, Node, Role, SAVES, Storage, Tape, Var, VarData};
+use super::{Back, Common, Dropped, INPUTS, Id, Node, Role, SAVES, Segment, Storage, Tape, Var, VarData};
 use crate::ledger::{Dtype, Group, Shape, Tensor};
 use crate::text::tensors;
+
+/// The outputs of a part of forward that backward runs again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remade<const N: usize> {
+    pub(crate) outputs: [Var; N],
+    segment: Option<usize>,
+}
 
 impl Tape<'_> {
     /// A tensor made elsewhere: its storage is counted there (rotary tables, masks).
     pub(crate) fn foreign(&mut self, shape: Shape, dtype: Dtype, needs_grad: bool) -> Var {
         self.var(None, shape, dtype, needs_grad)
+    }
+
+    /// A tensor that is put together from what checkpointing kept of it.
+    pub(crate) fn gathered(&mut self, shape: Shape, dtype: Dtype) -> Var {
+        self.place("all-gather");
+        let storage = self.alloc(&tensors::GATHERED_INPUT, shape, dtype, Role::Working);
+        self.var(Some(storage), shape, dtype, true)
+    }
+
+    /// Checkpointing keeps a part of this input, in a tensor of its own, for the recomputation.
+    pub(crate) fn keep_part_for_recomputation(&mut self, x: Var, parts: u16) {
+        let VarData { shape, dtype, .. } = self.vars[x.0];
+        self.alloc(&tensors::LAYER_INPUT, shape.per_block(parts.max(1)), dtype, Role::Saved);
     }
 
     /// Checkpointing keeps this input, and nothing else, for the recomputation.
@@ -161,6 +181,8 @@ impl Tape<'_> {
                 | Back::Scale { .. }
                 | Back::Weight(_)
                 | Back::Shared { .. }
+                | Back::Parallel(_)
+                | Back::Bias(_)
                 | Back::Made(Some(_))
         );
         let needs_grad = trains || inputs.iter().any(|input| self.vars[input.0].needs_grad);
@@ -300,6 +322,13 @@ impl Tape<'_> {
         }
     }
 
+    /// The program forgets variables.
+    pub(crate) fn drop_all(&mut self, vars: impl IntoIterator<Item = Var>) {
+        for var in vars {
+            self.drop(var);
+        }
+    }
+
     /// The output is handed to the next part, which counts it from now on.
     pub(crate) fn hand_over(&mut self, var: Var) {
         self.place("output");
@@ -311,6 +340,74 @@ impl Tape<'_> {
         let VarData { storage, shape, dtype, .. } = self.vars[var.0];
         let whole = storage.map_or(0, |storage| self.storages[storage].bytes);
         whole > shape.elements(self.numbers).saturating_mul(dtype.bytes())
+    }
+
+    /// Runs a part of forward of which only the inputs are kept: backward runs it again. `run` must not drop its inputs.
+    pub(crate) fn recomputed(
+        &mut self,
+        kept: &[(Var, &'static Tensor)],
+        run: impl Fn(&mut Self) -> Var,
+    ) -> Var {
+        let Remade { outputs: [output], .. } = self.remade(kept, |tape| [run(tape)]);
+        output
+    }
+
+    /// The same; its outputs are dropped by [`Tape::discard`], and made again before others need them in backward.
+    pub(crate) fn remade<const N: usize>(
+        &mut self,
+        kept: &[(Var, &'static Tensor)],
+        run: impl Fn(&mut Self) -> [Var; N],
+    ) -> Remade<N> {
+        let tracked = std::mem::replace(&mut self.tracked, false);
+        let (module, group) = (self.module, self.group);
+        let outputs = run(self);
+        self.tracked = tracked;
+        self.recorded = false;
+        if !tracked {
+            return Remade { outputs, segment: None };
+        }
+        self.enter(module, group);
+        let mut inputs = [None; INPUTS];
+        for (slot, (var, _)) in inputs.iter_mut().zip(kept) {
+            *slot = Some(*var);
+        }
+        let segment = self.segments.len();
+        let place = self.place("recomputed");
+        for output in outputs {
+            self.vars[output.0].needs_grad = true;
+        }
+        let output = outputs.first().copied().unwrap_or(kept[0].0);
+        self.nodes.push(Node { place, inputs, output, saves: [None; SAVES], back: Back::Again(segment) });
+        self.recorded = true;
+        for (var, tensor) in kept {
+            self.save(*var, tensor);
+        }
+        // The second run, whose events and operators belong to backward.
+        let forward = std::mem::take(&mut self.forward);
+        let nodes = std::mem::take(&mut self.nodes);
+        let (last_save, again) = (self.last_save, std::mem::replace(&mut self.again, true));
+        let second = run(self);
+        let events = std::mem::replace(&mut self.forward, forward);
+        let nodes = std::mem::replace(&mut self.nodes, nodes);
+        (self.last_save, self.again) = (last_save, again);
+        self.recorded = false;
+        self.enter(module, group);
+        let outputs_of = outputs.into_iter().zip(second).map(|(first, again)| [first, again]).collect();
+        self.segments.push(Segment { events, nodes, outputs: outputs_of, done: false });
+        Remade { outputs, segment: Some(segment) }
+    }
+
+    /// Drops the outputs of a part that is run again before the gradient of `at` is used.
+    pub(crate) fn discard<const N: usize>(&mut self, remade: &Remade<N>, at: Var) {
+        let Some(segment) = remade.segment else { return };
+        self.place("discard");
+        for storage in
+            remade.outputs.iter().filter_map(|output| self.vars[output.0].storage).collect::<Vec<_>>()
+        {
+            self.log(storage, false);
+            self.storages[storage].role = Role::Working;
+        }
+        self.dropped.push(Dropped { at, segment });
     }
 
     /// Shape of a tensor.

@@ -46,6 +46,8 @@ pub(crate) struct Storage {
     pub(crate) dtype: Dtype,
     pub(crate) bytes: u64,
     pub(crate) role: Role,
+    /// Made in backward, by a recomputation.
+    pub(crate) later: bool,
     holders: u32,
 }
 
@@ -111,10 +113,53 @@ pub(crate) enum Back {
     /// A linear that reads a weight which others of this tape read as well: gradients of the weight are added up, the
     /// `first` one in forward being the last in backward.
     Shared { weight: Param, cast: bool, first: bool },
-    /// A gradient for the input; meanwhile the frozen weight is made again, in this shape and type.
-    Dequantized(Shape, Dtype),
+    /// A gradient for the input; meanwhile something else is made (a frozen weight again, an operator's own steps), in
+    /// this shape and type.
+    Beside(&'static Tensor, Shape, Dtype),
+    /// A tensor-parallel linear: see [`Parallel`].
+    Parallel(Parallel),
+    /// Adds a parameter: its gradient is the incoming one, summed down.
+    Bias(Param),
+    /// The gradient of the input takes the place of what was kept.
+    InPlace,
+    /// Runs again what was not kept, and then backward through it: index into the tape's segments.
+    Again(usize),
     /// Gradients were made in forward and kept: of the input, and of this weight.
     Made(Option<Param>),
+}
+
+/// A linear of Megatron (`tensor_parallel/layers.py`) or Transformer Engine (`pytorch/module/linear.py`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parallel {
+    pub(crate) weight: Param,
+    pub(crate) bias: Option<Param>,
+    /// Under sequence parallelism the input is one rank's tokens: its gradient is made for all of them, in this shape, and
+    /// reduce-scattered.
+    pub(crate) whole: Option<Shape>,
+    /// The input of all ranks is gathered again into a tensor of its own (not into a buffer that stays).
+    pub(crate) regathers: bool,
+    /// The product adds the weight's gradient into the gradient buffer: it makes no tensor of its own.
+    pub(crate) fused: bool,
+}
+
+/// A part of forward that backward runs again.
+#[derive(Debug)]
+struct Segment {
+    events: Vec<Event>,
+    nodes: Vec<Node>,
+    /// Each output as forward gave it, and as it is made again.
+    outputs: Vec<[Var; 2]>,
+    /// What the recomputation has been run for already (its output was needed before its gradient was there).
+    done: bool,
+}
+
+/// An output that forward dropped, and when backward needs it again.
+#[derive(Clone, Copy, Debug)]
+struct Dropped {
+    /// Before the gradient of this tensor is used …
+    at: Var,
+    /// … this segment is run again.
+    segment: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -190,8 +235,13 @@ pub(crate) struct Tape<'n> {
     awaited: Option<Id>,
     tied_in_place: bool,
     waits_for: Option<Param>,
-    /// The gradient of a weight at its product's size, while it is summed down.
-    full: Option<Id>,
+    /// What is alive until an operator's weights have their gradients: one at its product's size while it is summed down,
+    /// tensors of all ranks' tokens.
+    until_weights: Vec<Id>,
+    segments: Vec<Segment>,
+    dropped: Vec<Dropped>,
+    /// What is made from here on is made in backward.
+    again: bool,
     /// The gradient so far of a weight that many operators read, and whether it is a sum already.
     shared: Option<(Id, bool)>,
     /// Gradients of weights that the running operator made, to be added to those that are there.
@@ -237,7 +287,10 @@ impl<'n> Tape<'n> {
             awaited: None,
             tied_in_place: false,
             waits_for: None,
-            full: None,
+            until_weights: Vec::new(),
+            segments: Vec::new(),
+            dropped: Vec::new(),
+            again: false,
             shared: None,
             accumulating: Vec::new(),
             parked: Vec::new(),
@@ -296,7 +349,8 @@ impl<'n> Tape<'n> {
         let bytes = shape.elements(self.numbers).saturating_mul(dtype.bytes());
         let (module, group) = (self.module, self.group);
         let shape = if self.of_target { shape.exchanged() } else { shape };
-        self.storages.push(Storage { tensor, module, group, shape, dtype, bytes, role, holders: 1 });
+        let later = self.again;
+        self.storages.push(Storage { tensor, module, group, shape, dtype, bytes, role, later, holders: 1 });
         let id = self.storages.len() - 1;
         self.log(id, true);
         id

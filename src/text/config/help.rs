@@ -337,6 +337,13 @@ const fn words(key: Key) -> (Text, Text) {
             Text::new("Fused cross-entropy", "融合交叉熵"),
             Text::new("Megatron's fused vocabulary-parallel loss", "Megatron 的融合词表并行损失"),
         ),
+        Key::CrossEntropyFusionImpl => (
+            Text::new("Implementation of the fused loss", "融合损失的实现"),
+            Text::new(
+                "Megatron's own, or Transformer Engine's, which leaves the gradient in the logits' place",
+                "Megatron 自带，或 Transformer Engine 的实现（梯度写在 logits 的位置）",
+            ),
+        ),
         Key::OverlapGradReduce => (
             Text::new("Overlap gradient reduction", "梯度规约重叠"),
             Text::new("Reduce gradients bucket by bucket during backward", "反向过程中逐桶规约梯度"),

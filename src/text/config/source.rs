@@ -50,6 +50,7 @@ pub const fn source(key: Key) -> Option<&'static str> {
         | Key::RecomputeModules
         | Key::DistributeSavedActivations
         | Key::CrossEntropyLossFusion
+        | Key::CrossEntropyFusionImpl
         | Key::OverlapGradReduce
         | Key::OverlapParamGather
         | Key::GradientAccumulationFusion
