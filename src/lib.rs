@@ -14,7 +14,8 @@
 //! knows a browser.
 //! prints. [`text`] holds every sentence in Chinese and English, [`units`] bytes and counts, [`quick`] the
 //! four-line rule of thumb, [`jobs`] what is done beside the page. Only `app` (wasm) knows a browser.
-//! prints. [`import`] reads what other programs' users already have into a configuration. [`text`] holds every sentence in Chinese and English, [`units`] bytes and counts, [`quick`] the
+//! prints. [`import`] reads what other programs' users already have into a configuration,
+//! [`export`] writes one for them. [`text`] holds every sentence in Chinese and English, [`units`] bytes and counts, [`quick`] the
 //! four-line rule of thumb. Only `app` (wasm) knows a browser.
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -29,6 +30,7 @@ pub mod cli;
 pub mod config;
 pub mod doctor;
 pub mod estimate;
+pub mod export;
 pub mod import;
 pub mod jobs;
 pub mod ledger;

@@ -503,3 +503,29 @@ fn files_of_other_programs_are_read_together_and_estimated() {
     assert!(err(&chinese).starts_with("识别为 torchtitan 的 TOML"), "{}", err(&chinese));
     assert_eq!(status(&run(&["--import", &file("missing.json")])), 2);
 }
+
+#[test]
+fn a_configuration_is_written_for_another_program_and_read_back() {
+    let pairs = "model=qwen3-8b&data_parallel=zero3&gpus=16&batch=2&accumulation=4&overlap_comm=true";
+    let written = run(&[pairs, "--export=deepspeed"]);
+    assert_eq!(status(&written), 0);
+    assert!(err(&written).contains("not said by this format: model=qwen3-8b"), "{}", err(&written));
+    let json: Value = serde_json::from_str(out(&written)).unwrap();
+    assert_eq!((&json["train_batch_size"], &json["zero_optimization"]["stage"]), (&json!(128), &json!(3)));
+    let back = feed(&["--import", "-", "model=qwen3-8b", "--format=json"], &written.stdout);
+    assert_eq!(serde_json::from_str::<Value>(out(&back)).unwrap(), report(&[pairs]));
+
+    let command = run(&[pairs, "--export=command"]);
+    assert_eq!(err(&command), "");
+    assert!(
+        out(&command).starts_with("torchrun --nproc_per_node 8 --nnodes 2 train.py"),
+        "{}",
+        out(&command)
+    );
+    let back = feed(&["--import", "-", "--format=json"], &command.stdout);
+    assert_eq!(serde_json::from_str::<Value>(out(&back)).unwrap(), report(&[pairs]));
+
+    assert_eq!(status(&run(&["--export=nemo"])), 2);
+    let chinese = run(&["gpu=h100-80g&stack=torchtitan", "--export=megatron", "--lang=zh"]);
+    assert!(err(&chinese).contains("该格式未包含：gpu=h100-80g"), "{}", err(&chinese));
+}

@@ -1,6 +1,7 @@
 //! The program's arguments, with their help in both languages.
 
 use crate::config::{Key, Units};
+use crate::export::Kind;
 use crate::sweep::{BATCH, LORA_RANK, SEQ, Variable};
 use crate::text::{Lang, Text, cli as text, config as words};
 use clap::parser::ValueSource;
@@ -19,6 +20,8 @@ pub(super) struct Args {
     pub(super) json: Option<PathBuf>,
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(super) import: Vec<PathBuf>,
+    #[arg(long, value_name = "KIND", value_parser = kind, conflicts_with_all = ["json_lines", "oom", "figure", "suggest", "max", "compare", "format", "must_fit"])]
+    pub(super) export: Option<Kind>,
     #[arg(long, conflicts_with_all = ["config", "json", "import", "format", "figure", "must_fit", "units"])]
     pub(super) json_lines: bool,
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json_lines", "figure", "must_fit"])]
@@ -85,10 +88,11 @@ impl Args {
 
 /// The arguments with their help in one language.
 fn command(in_lang: Lang) -> clap::Command {
-    let helps: [(&str, Text); 15] = [
+    let helps: [(&str, Text); 16] = [
         ("config", text::HELP_CONFIG),
         ("json", text::HELP_JSON),
         ("import", text::HELP_IMPORT),
+        ("export", text::HELP_EXPORT),
         ("json_lines", text::HELP_JSON_LINES),
         ("oom", text::HELP_OOM),
         ("format", text::HELP_FORMAT),
@@ -178,6 +182,11 @@ fn figure(word: &str) -> Result<Figure, &'static str> {
 fn largest(word: &str) -> Result<Variable, &'static str> {
     let found = [BATCH, SEQ, LORA_RANK].into_iter().find(|variable| variable.key() == word);
     found.ok_or("batch, seq, lora_rank")
+}
+
+fn kind(word: &str) -> Result<Kind, String> {
+    let words = Kind::ALL.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(", ");
+    Kind::parse(word).ok_or(words)
 }
 
 fn units(word: &str) -> Result<Units, &'static str> {

@@ -9,8 +9,9 @@ mod oom;
 
 use crate::config::{Config, Problem, ProblemKind, Read, Units};
 use crate::estimate::{Estimate, Verdict, refined};
+use crate::export::{self, Kind};
 use crate::report;
-use crate::text::{Lang, Text, cli as text};
+use crate::text::{Lang, Text, cli as text, export as words};
 use args::{Args, Format};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -61,6 +62,9 @@ fn one(args: &Args) -> io::Result<u8> {
     let asked = args.lang.or(config.page.lang);
     let lang = asked.unwrap_or_else(args::locale);
     let units = args.units.unwrap_or(config.page.units);
+    if let Some(kind) = args.export {
+        return export(kind, &config, &problems, lang);
+    }
 
     let Some(answer) = answer_or_say(&config, problems, lang) else { return Ok(UNREADABLE) };
     let lang = if args.format.is_for_people() { lang } else { asked.unwrap_or_default() };
@@ -75,6 +79,26 @@ fn one(args: &Args) -> io::Result<u8> {
     write(&printed)?;
     let fits = answer.fits.verdict != Verdict::No;
     Ok(if none_fits || (args.must_fit && !fits) { DOES_NOT_FIT } else { 0 })
+}
+
+/// Writes the configuration for another program, and says what that program's file does not say.
+///
+/// # Errors
+/// When standard output cannot be written.
+fn export(kind: Kind, config: &Config, problems: &[Problem], lang: Lang) -> io::Result<u8> {
+    let usable = config.checked();
+    let written = export::write(kind, &usable.config);
+    // Keys that are not in the figures yet are in the file all the same.
+    let told = |problem: &&Problem| problem.kind != ProblemKind::NotYet;
+    for problem in problems.iter().chain(&usable.problems).filter(told) {
+        say(text::WARNING, &problem.message(lang), lang);
+    }
+    for one in &written.left_out {
+        say(text::WARNING, &words::left_out(one, lang), lang);
+    }
+    write(&written.text)?;
+    let too_long = problems.iter().any(|problem| matches!(problem.kind, ProblemKind::TooLong { .. }));
+    Ok(if too_long { UNREADABLE } else { 0 })
 }
 
 /// The answer, its warnings said; or `None`, and it is said why.

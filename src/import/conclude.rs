@@ -26,7 +26,11 @@ fn processes(draft: &mut Draft) {
     let per_node = draft.facts.per_node.take();
     let nodes = draft.facts.nodes.take();
     let visible = draft.facts.visible.take();
-    if let Some((said, each)) = &per_node {
+    // One node says only that it has so many at least.
+    let several = nodes.as_ref().is_some_and(|(_, count)| *count > 1);
+    if let Some((said, each)) = &per_node
+        && (several || *each > draft.config.gpus_per_node)
+    {
         draft.set_key(said, Key::GpusPerNode, &each.to_string());
     }
     let all = draft.facts.gpus.take().or_else(|| {

@@ -165,6 +165,11 @@ impl Draft {
         self.assumed.push(Assumed { key, value: value.to_owned(), why });
     }
 
+    /// Takes back what was assumed of a model's fields, when the model is found to be a shipped one.
+    pub(super) fn forget_assumed_fields(&mut self) {
+        self.assumed.retain(|assumed| Key::parse(assumed.key).is_some());
+    }
+
     /// Keeps a whole number above 0 for the conclusions.
     pub(super) fn note_number(
         &mut self,

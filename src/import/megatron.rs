@@ -49,7 +49,6 @@ pub(crate) const ROWS: &[Row] = &[
         &[("transformer_engine", "transformer_engine"), ("local", "local")],
     ),
     Row::same("cp_comm_type", Key::CpCommType),
-    Row::same("padded_vocab_size", Key::PaddedVocabSize),
 ];
 
 /// Its options that change no memory.
@@ -334,7 +333,6 @@ fn pipeline(given: &mut Given, draft: &mut Draft) {
     });
     if let Some((said, stages)) = stages.filter(|(_, stages)| *stages > 1) {
         draft.set_key(&said, Key::Vpp, &stages.to_string());
-        draft.set_key(&said, Key::Schedule, "interleaved");
     }
 }
 

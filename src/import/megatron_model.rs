@@ -3,11 +3,12 @@
 use super::Why;
 use super::draft::Draft;
 use super::given::{Given, Said};
-use crate::config::{Preset, by_name, presets};
+use crate::architecture::Architecture;
+use crate::config::{Config, Key, Preset, by_name, presets};
 use crate::text::import as words;
 
 /// Sizes: their option, the field.
-const SIZES: &[(&str, &str)] = &[
+pub(crate) const SIZES: &[(&str, &str)] = &[
     ("num_layers", "num_hidden_layers"),
     ("hidden_size", "hidden_size"),
     ("num_attention_heads", "num_attention_heads"),
@@ -66,6 +67,27 @@ pub(super) fn read(given: &mut Given, draft: &mut Draft) {
     vocabulary(tokenizer.as_ref(), tokenizer_type.as_ref(), draft);
     // A model type means a whole model: no preset lies under it.
     draft.config.model = None;
+    shipped(tokenizer.as_ref(), draft);
+}
+
+/// The shipped model of the tokenizer's name, where the options describe just that model.
+fn shipped(tokenizer: Option<&Said>, draft: &mut Draft) {
+    let Some((said, named)) = tokenizer.and_then(|said| by_name(&said.text()).map(|named| (said, named)))
+    else {
+        return;
+    };
+    let whole =
+        Config { model: Some(named.preset.id.clone()), dropout: draft.config.dropout, ..Config::default() };
+    let (Ok(shipped), Ok(mut described)) = (Architecture::of(&whole), Architecture::of(&draft.config)) else {
+        return;
+    };
+    // The same layers may go by the name of another family.
+    described.model_type.clone_from(&shipped.model_type);
+    if shipped == described {
+        draft.config.architecture.clear();
+        draft.forget_assumed_fields();
+        draft.set_key(said, Key::Model, &named.preset.id);
+    }
 }
 
 /// What tells one kind of decoder from another.
@@ -107,12 +129,17 @@ fn feed_forward(shape: &Shape, given: &mut Given, draft: &mut Draft) {
     }
 }
 
-fn experts(kind: &str, given: &mut Given, draft: &mut Draft) {
-    let field = match kind {
+/// The field that holds the number of experts.
+pub(crate) fn experts_field(kind: &str) -> &'static str {
+    match kind {
         "mixtral" => "num_local_experts",
         "deepseek_v3" => "n_routed_experts",
         _ => "num_experts",
-    };
+    }
+}
+
+fn experts(kind: &str, given: &mut Given, draft: &mut Draft) {
+    let field = experts_field(kind);
     if let Some(said) = given.take("num_experts") {
         draft.set(&said, field, &said.text());
     }

@@ -30,6 +30,18 @@ mod yaml;
 
 use draft::Draft;
 
+/// The tables of the formats, which writing reads the other way round.
+pub(crate) mod tables {
+    pub(crate) use super::deepspeed::{KEPT, ROWS as DEEPSPEED, nest};
+    pub(crate) use super::fsdp::ROWS as FSDP;
+    pub(crate) use super::llama_factory::ROWS as LLAMA_FACTORY;
+    pub(crate) use super::megatron::ROWS as MEGATRON;
+    pub(crate) use super::megatron_model::{SIZES, experts_field};
+    pub(crate) use super::trainer::{OPTIMIZERS, ROWS as TRAINER};
+    pub(crate) use super::translate::{Row, Turn};
+    pub(crate) use super::yaml::scalar;
+}
+
 use crate::config::{Config, Problem};
 use crate::text::{Lang, Text, import as words};
 

@@ -266,6 +266,10 @@ fn pipeline(given: &mut Given, draft: &mut Draft) {
     }
     if let Some(said) = schedule {
         choose(SCHEDULES, &said, Key::Schedule, draft);
+        // Schedules of several stages a rank have two (`pipeline_llm`).
+        if ["interleaved1f1b", "interleavedzerobubble", "zbvzerobubble"].contains(&said.word().as_str()) {
+            draft.assume(Key::Vpp.word(), "2", words::TITAN_DEFAULT);
+        }
     }
     // A step's local batch goes through the pipeline in micro-batches.
     let local = draft.facts.micro_batch.as_ref().map_or(8, |(_, local)| *local);

@@ -141,7 +141,7 @@ fn sources(value: Value) -> Vec<(String, Value)> {
 }
 
 /// A plain scalar by YAML 1.1's rules, but for numbers in base 60 and 8, which nobody means.
-fn scalar(text: &str) -> Value {
+pub(crate) fn scalar(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
         "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => return Value::Bool(true),

@@ -49,6 +49,12 @@ pub const HELP_IMPORT: Text = Text::new(
     "读取已有的配置（- 表示标准输入）：模型的 config.json、DeepSpeed JSON、accelerate 或 FSDP YAML、TrainingArguments、\
      LLaMA-Factory 或 axolotl YAML、torchtitan TOML、启动命令或脚本；可同时给出多个文件，CONFIG 覆盖其上",
 );
+/// Help of `--export`.
+pub const HELP_EXPORT: Text = Text::new(
+    "Print the configuration for another program instead of an estimate: deepspeed, accelerate, training-arguments, \
+     command, llama-factory, megatron",
+    "不估算，而是输出供其他程序使用的配置：deepspeed、accelerate、training-arguments、command、llama-factory、megatron",
+);
 /// Help of `--json-lines`.
 pub const HELP_JSON_LINES: Text = Text::new(
     "Read one JSON configuration per line from standard input, write one JSON report per line; \

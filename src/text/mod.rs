@@ -10,6 +10,7 @@ pub mod cli;
 pub mod config;
 pub mod doctor;
 pub mod estimate;
+pub mod export;
 pub mod import;
 pub mod layout;
 pub mod ledger;
