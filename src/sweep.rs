@@ -2,7 +2,7 @@
 
 use crate::architecture::Architecture;
 use crate::config::{Config, Key, Kind, Name, Problem, ProblemKind, Section};
-use crate::estimate::{self, Band, Estimate, Verdict, estimate};
+use crate::estimate::{self, Band, Estimate, Reserve, Verdict};
 use crate::text::{Text, chart as text, config as words};
 
 /// A key that can be varied.
@@ -116,14 +116,15 @@ struct Probe<'v> {
     variable: &'v Variable,
     config: Config,
     model: Option<Architecture>,
+    reserve: Reserve,
 }
 
 impl<'v> Probe<'v> {
-    fn new(config: &Config, variable: &'v Variable) -> Self {
+    fn new(config: &Config, variable: &'v Variable, reserve: Reserve) -> Self {
         // What is wrong whatever the value is no reason to leave one out.
         let config = config.checked().config;
         let model = if variable.shapes_the_model() { None } else { Architecture::of(&config).ok() };
-        Self { variable, config, model }
+        Self { variable, config, model, reserve }
     }
 
     fn accepts(&self, value: u64) -> bool {
@@ -133,8 +134,10 @@ impl<'v> Probe<'v> {
     fn estimate(&self, value: u64) -> Option<Estimate> {
         let config = self.variable.with(&self.config, value).ok()?;
         match &self.model {
-            Some(model) => Some(estimate::of(model, &config)),
-            None => estimate(&config).ok(),
+            Some(model) => Some(estimate::of_with(model, &config, self.reserve)),
+            None => {
+                Architecture::of(&config).ok().map(|model| estimate::of_with(&model, &config, self.reserve))
+            }
         }
     }
 
@@ -145,7 +148,7 @@ impl<'v> Probe<'v> {
 
 /// The answers at some values of one key; values that give none are left out.
 pub fn sweep(config: &Config, variable: &Variable, values: impl IntoIterator<Item = u64>) -> Vec<Point> {
-    let probe = Probe::new(config, variable);
+    let probe = Probe::new(config, variable, Reserve::Typical);
     values.into_iter().filter_map(|value| probe.point(value)).collect()
 }
 
@@ -188,7 +191,7 @@ const POINTS: usize = 20;
 
 /// Doubles the key's value from the smallest one until the card is well exceeded.
 pub fn what_if(config: &Config, variable: &Variable) -> WhatIf {
-    let probe = Probe::new(config, variable);
+    let probe = Probe::new(config, variable, Reserve::Typical);
     let current = variable.of(&probe.config);
     let mut points: Vec<Point> = Vec::with_capacity(POINTS);
     let mut value = variable.least.min(current).max(1);
@@ -211,8 +214,8 @@ pub fn what_if(config: &Config, variable: &Variable) -> WhatIf {
     }
     let bound = if rises(&points) {
         Bound::Most {
-            sure: largest_that_fits(config, variable, Verdict::Yes),
-            tight: largest_that_fits(config, variable, Verdict::Tight),
+            sure: largest_that_fits(config, variable, Verdict::Yes, Reserve::Typical),
+            tight: largest_that_fits(config, variable, Verdict::Tight, Reserve::Typical),
         }
     } else {
         Bound::Least {
@@ -248,8 +251,13 @@ fn next_doubling(variable: &Variable, current: u64, value: u64) -> u64 {
 
 /// The largest value of a key at which the verdict is at worst `worst`; `None` when not even the smallest value is,
 /// [`MOST`] when every value that the key accepts is. Memory never falls as the key grows, so that halving finds it.
-pub fn largest_that_fits(config: &Config, variable: &Variable, worst: Verdict) -> Option<u64> {
-    let probe = Probe::new(config, variable);
+pub fn largest_that_fits(
+    config: &Config,
+    variable: &Variable,
+    worst: Verdict,
+    reserve: Reserve,
+) -> Option<u64> {
+    let probe = Probe::new(config, variable, reserve);
     // Values that are not accepted bound nothing.
     let fits = |value: u64| {
         probe

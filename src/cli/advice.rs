@@ -3,6 +3,7 @@
 use super::args::{Args, Format};
 use crate::config::{Config, Problem, Units};
 use crate::doctor::{Case, Comparison, Consultation, Largest};
+use crate::estimate::Reserve;
 use crate::text::{Lang, cli as text};
 
 /// What is printed.
@@ -29,7 +30,7 @@ pub(super) fn print(
     } else if let Some(link) = &args.compare {
         format.and_then(|json| compare(config, link, json, lang, units))
     } else {
-        let largest = Largest::of(config, args.max.as_ref()?);
+        let largest = Largest::of(config, args.max.as_ref()?, Reserve::Replayed);
         return Some(format.map(|json| Advice {
             printed: if json { largest.json() } else { largest.table(lang) },
             none_fits: largest.tight.is_none(),
@@ -39,9 +40,9 @@ pub(super) fn print(
 }
 
 fn suggest(config: &Config, json: bool, lang: Lang, units: Units) -> Result<String, String> {
-    let case = Case::of(config).map_err(|problems| sentence(&problems, lang))?;
+    let case = Case::of(config, Reserve::Replayed).map_err(|problems| sentence(&problems, lang))?;
     let consultation = Consultation::complete(case);
-    Ok(if json { consultation.json(lang) } else { consultation.table(lang, units) })
+    Ok(if json { consultation.json(lang, units) } else { consultation.table(lang, units) })
 }
 
 fn compare(before: &Config, link: &str, json: bool, lang: Lang, units: Units) -> Result<String, String> {
@@ -49,7 +50,8 @@ fn compare(before: &Config, link: &str, json: bool, lang: Lang, units: Units) ->
     for problem in &after.problems {
         super::say(text::WARNING, &problem.message(lang), lang);
     }
-    let comparison = Comparison::of(before, &after.config).map_err(|problems| sentence(&problems, lang))?;
+    let comparison = Comparison::of(before, &after.config, Reserve::Replayed)
+        .map_err(|problems| sentence(&problems, lang))?;
     Ok(if json { comparison.json() } else { comparison.table(lang, units) })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::architecture::Architecture;
 use crate::config::{Config, Problem};
-use crate::estimate::{self, Band, Estimate, Fit, Verdict};
+use crate::estimate::{self, Band, Estimate, Fit, Reserve, Verdict};
 
 /// A configuration with its model and its answer.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub struct Case {
     model: Architecture,
     config: Config,
     estimate: Estimate,
+    /// How verdicts are found.
+    reserve: Reserve,
     /// What is wrong with it or not taken into account, whatever is changed.
     known: Vec<Problem>,
 }
@@ -31,6 +33,11 @@ impl Outcome {
         Self { peak: estimate.peak.bytes, device: estimate.device, fits: estimate.fits.clone() }
     }
 
+    /// Whether its tensors alone are more than the card holds: then no allocator makes it fit.
+    pub fn is_hopeless(&self) -> bool {
+        self.peak > self.fits.capacity
+    }
+
     /// Whether it fits at worst like this.
     pub fn is_at_worst(&self, worst: Verdict) -> bool {
         self.fits.verdict.is_at_worst(worst)
@@ -42,13 +49,13 @@ impl Case {
     ///
     /// # Errors
     /// As for [`estimate::estimate`].
-    pub fn of(asked: &Config) -> Result<Self, Vec<Problem>> {
+    pub fn of(asked: &Config, reserve: Reserve) -> Result<Self, Vec<Problem>> {
         let read = asked.checked();
         let model = Architecture::of(&read.config)?;
-        let estimate = estimate::of(&model, &read.config);
+        let estimate = estimate::of_with(&model, &read.config, reserve);
         let mut known = read.problems;
         known.extend(estimate.warnings.iter().cloned());
-        Ok(Self { model, config: read.config, estimate, known })
+        Ok(Self { model, config: read.config, estimate, reserve, known })
     }
 
     /// The configuration that is estimated.
@@ -73,8 +80,30 @@ impl Case {
         taken.then_some(estimate)
     }
 
-    /// What matters of [`Case::answer`].
+    /// What matters of [`Case::answer`]: the peak as it is, the rest by the band that is typical of runs.
     pub fn outcome(&self, other: &Config) -> Option<Outcome> {
         self.answer(other).map(|estimate| Outcome::of(&estimate))
+    }
+
+    /// The same with the verdict that a report gives.
+    pub fn judged(&self, other: &Config) -> Option<Outcome> {
+        let mut estimate = self.answer(other)?;
+        if self.reserve == Reserve::Replayed {
+            estimate::refine(&self.model, &other.checked().config, &mut estimate);
+        }
+        Some(Outcome::of(&estimate))
+    }
+
+    /// How verdicts are found.
+    pub const fn reserve(&self) -> Reserve {
+        self.reserve
+    }
+
+    /// How many estimates a verdict takes as long as.
+    pub(super) const fn effort(&self) -> usize {
+        match self.reserve {
+            Reserve::Typical => 1,
+            Reserve::Replayed => 100,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Case;
 use crate::config::{Config, Key, Problem, Section};
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, Reserve};
 use crate::ledger::{Block, Entry, Group};
 use crate::text::tensors;
 
@@ -50,8 +50,8 @@ impl Comparison {
     ///
     /// # Errors
     /// As for [`Case::of`], of whichever cannot be estimated.
-    pub fn of(before: &Config, after: &Config) -> Result<Self, Vec<Problem>> {
-        Ok(Self { before: Case::of(before)?, after: Case::of(after)? })
+    pub fn of(before: &Config, after: &Config, reserve: Reserve) -> Result<Self, Vec<Problem>> {
+        Ok(Self { before: Case::of(before, reserve)?, after: Case::of(after, reserve)? })
     }
 
     /// The keys that differ (those of the page left out), with the values in both; empty: the default.

@@ -2,7 +2,7 @@
 
 use super::compare::difference;
 use super::{Case, Change, Outcome, Price, Reason, changes};
-use crate::config::Key;
+use crate::config::{Config, Key};
 
 /// Some changes, and what comes of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,15 +23,24 @@ impl Prescription {
     /// Makes the changes; `None` where [`Case::answer`] has no answer to them.
     pub fn of(case: &Case, changes: &[Change]) -> Option<Self> {
         let config = Change::all(case.config(), changes);
-        let outcome = case.outcome(&config)?;
+        case.judged(&config).map(|outcome| Self::with(case, changes, &config, outcome))
+    }
+
+    /// The same without a verdict as a report gives it.
+    fn sketch(case: &Case, changes: &[Change]) -> Option<Self> {
+        let config = Change::all(case.config(), changes);
+        case.outcome(&config).map(|outcome| Self::with(case, changes, &config, outcome))
+    }
+
+    fn with(case: &Case, changes: &[Change], config: &Config, outcome: Outcome) -> Self {
         let now = case.estimate();
-        Some(Self {
+        Self {
             changes: changes.to_vec(),
-            settings: case.config().changes(&config),
+            settings: case.config().changes(config),
             saved: difference(outcome.peak, now.peak.bytes),
             device_saved: difference(outcome.device.expected, now.device.expected),
             outcome,
-        })
+        }
     }
 
     /// Whether anything is saved.
@@ -44,11 +53,10 @@ impl Prescription {
         self.changes.iter().map(|change| change.remedy.price).max().unwrap_or(Price::Free)
     }
 
-    /// Whether the saving is worth a line: a thousandth of the peak is less than what the caching allocator's rounding
-    /// moves.
+    /// Whether the saving is worth a line.
     fn matters(&self) -> bool {
         let peak = self.outcome.peak.saturating_add_signed(self.saved);
-        self.saves() && self.saved.max(self.device_saved).unsigned_abs() > peak / 1000
+        self.saves() && self.saved.max(self.device_saved).unsigned_abs() > peak / TRIFLE
     }
 
     const fn rank(&self) -> (i64, i64) {
@@ -67,6 +75,8 @@ pub struct Useless {
     pub reason: Reason,
 }
 
+/// A smaller part of the peak is less than what the caching allocator's rounding moves.
+const TRIFLE: u64 = 1000;
 /// How many pairs are kept.
 const PAIRS: usize = 6;
 
@@ -100,7 +110,9 @@ impl Examination {
 
     /// Goes on for at most so many estimates; whether all is done.
     pub fn advance(&mut self, case: &Case, estimates: usize) -> bool {
-        for _ in 0..estimates {
+        let mut left = estimates;
+        while left > 0 {
+            left = left.saturating_sub(if self.next < self.todo.len() { case.effort() } else { 1 });
             if let Some(change) = self.todo.get(self.next).copied() {
                 self.next += 1;
                 self.single(case, change);
@@ -110,6 +122,9 @@ impl Examination {
             } else if let Some(pair) = self.pairs.get(self.next_pair).copied() {
                 self.next_pair += 1;
                 self.pair(case, pair);
+                if self.next_pair == self.pairs.len() {
+                    self.judge_pairs(case);
+                }
             } else {
                 return true;
             }
@@ -182,15 +197,28 @@ impl Examination {
     }
 
     fn pair(&mut self, case: &Case, (first, second): (Change, Change)) {
-        let Some(found) = Prescription::of(case, &[first, second]) else { return };
+        let Some(found) = Prescription::sketch(case, &[first, second]) else { return };
+        let peak = found.outcome.peak.saturating_add_signed(found.saved);
         let alone = |change: Change| {
-            self.valid.iter().find(|found| found.changes == [change]).map_or((0, 0), Prescription::rank)
+            self.valid.iter().find(|found| found.changes == [change]).map_or(0, |found| found.saved)
         };
-        if found.matters() && found.rank() > alone(first) && found.rank() > alone(second) {
+        let most = alone(first).max(alone(second)).max(0);
+        if found.saved > most && found.saved.unsigned_abs() > peak / TRIFLE {
             let place =
-                self.best.iter().position(|other| other.rank() < found.rank()).unwrap_or(self.best.len());
+                self.best.iter().position(|other| other.saved < found.saved).unwrap_or(self.best.len());
             self.best.insert(place, found);
             self.best.truncate(PAIRS);
+        }
+    }
+}
+
+impl Examination {
+    /// The pairs that are shown get the verdict that a report gives.
+    fn judge_pairs(&mut self, case: &Case) {
+        for pair in &mut self.best {
+            if let Some(judged) = Prescription::of(case, &pair.changes) {
+                *pair = judged;
+            }
         }
     }
 }

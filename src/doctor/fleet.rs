@@ -91,7 +91,11 @@ impl Fleet {
         let Some(layout) = self.layouts.get(self.layout) else { return false };
         let Some(kind) = self.kinds.get_mut(self.kind) else { return false };
         let Some(&gpu) = kind.first() else { return false };
-        let outcome = case.outcome(&on(layout, gpu)).filter(|outcome| outcome.is_at_worst(Verdict::Yes));
+        let config = on(layout, gpu);
+        if case.outcome(&config).is_none_or(|outcome| outcome.is_hopeless()) {
+            return false;
+        }
+        let outcome = case.judged(&config).filter(|outcome| outcome.is_at_worst(Verdict::Yes));
         let Some(outcome) = outcome else { return false };
         kind.remove(0);
         let layout_of = |(key, _): &(Key, String)| !matches!(key, Key::Gpu | Key::GpuMemory | Key::Gpus);

@@ -52,12 +52,12 @@ fn prescription(found: &Prescription, lang: Lang) -> Value {
     })
 }
 
-fn useless(useless: &Useless, lang: Lang) -> Value {
+fn useless(useless: &Useless, lang: Lang, units: Units) -> Value {
     json!({
         "id": useless.change.remedy.id,
         "name": describe(&[useless.change], lang),
         "settings": settings(&useless.settings),
-        "reason": why(&useless.reason, lang, Units::Gib),
+        "reason": why(&useless.reason, lang, units),
     })
 }
 
@@ -66,8 +66,8 @@ fn need(need: &Need) -> Value {
 }
 
 impl Consultation {
-    /// What to change.
-    pub fn json(&self, lang: Lang) -> String {
+    /// What to change; sizes within sentences are in `units`.
+    pub fn json(&self, lang: Lang, units: Units) -> String {
         let all =
             |found: &[Prescription]| found.iter().map(|found| prescription(found, lang)).collect::<Vec<_>>();
         pretty(&json!({
@@ -78,7 +78,8 @@ impl Consultation {
             },
             "changes": all(self.examination.singles()),
             "pairs": all(self.examination.pairs()),
-            "useless": self.examination.useless().iter().map(|found| useless(found, lang)).collect::<Vec<_>>(),
+            "useless": self.examination.useless().iter().map(|found| useless(found, lang, units)).collect::<Vec<_>>(),
+            "largest": self.largest().iter().map(Largest::value).collect::<Vec<_>>(),
             "fewest": self.fleet.found().iter().map(need).collect::<Vec<_>>(),
         }))
     }
@@ -87,11 +88,15 @@ impl Consultation {
 impl Largest {
     /// The largest values: a number, `null` for none, `"any"`.
     pub fn json(&self) -> String {
+        pretty(&self.value())
+    }
+
+    fn value(&self) -> Value {
         let value = |value: Option<u64>| match value {
             Some(MOST) => Value::from("any"),
             value => value.into(),
         };
-        pretty(&json!({ "key": self.variable.key(), "yes": value(self.sure), "tight": value(self.tight) }))
+        json!({ "key": self.variable.key(), "yes": value(self.sure), "tight": value(self.tight) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The largest value of a key that fits.
 
 use crate::config::Config;
-use crate::estimate::Verdict;
+use crate::estimate::{Reserve, Verdict};
 use crate::sweep::{Variable, largest_that_fits};
 
 /// The largest values of one key ([`crate::sweep::MOST`]: any value that the key accepts).
@@ -17,8 +17,8 @@ pub struct Largest {
 
 impl Largest {
     /// Finds both.
-    pub fn of(config: &Config, variable: &Variable) -> Self {
-        let largest = |worst| largest_that_fits(config, variable, worst);
+    pub fn of(config: &Config, variable: &Variable, reserve: Reserve) -> Self {
+        let largest = |worst| largest_that_fits(config, variable, worst, reserve);
         Self { variable: *variable, sure: largest(Verdict::Yes), tight: largest(Verdict::Tight) }
     }
 }

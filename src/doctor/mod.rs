@@ -29,5 +29,5 @@ pub use largest::Largest;
 pub use reason::Reason;
 pub use remedy::{Change, Price, Remedy, Slowdown, changes};
 pub use say::{describe, keys, price, why};
-pub use search::{MOST_CHANGES, Search};
+pub use search::{JUDGED, MOST_CHANGES, Search};
 pub use table::REMEDIES;

@@ -25,6 +25,12 @@ impl Consultation {
         });
         let columns = [(text::CHANGE, Side::Left), (text::KEYS, Side::Left), (text::WHY, Side::Left)];
         table(&mut out, text::USELESS, &columns, useless.collect(), lang);
+        if !self.largest().is_empty() {
+            out.push('\n');
+        }
+        for largest in self.largest() {
+            out.push_str(&largest.table(lang));
+        }
         let fewest = fewest(self.fleet.found(), lang, units);
         let columns = [(text::COUNT, Side::Right), (text::GPU, Side::Left), (text::LAYOUT, Side::Left)];
         table(&mut out, text::FEWEST, &columns, fewest, lang);

@@ -2,13 +2,15 @@
 //!
 //! Sets are asked in the order of their price: by the dearest change first, then the next dearest, and so on, so that
 //! of two sets the one is cheaper whose dearest change is, and one with a change left out always is. Of equally cheap
-//! ones the one is best that leaves the most spare.
+//! ones the one is best that has the lowest peak; so the few with the lowest peaks are judged, first the lowest.
 
-use super::{Case, Change, Prescription, changes};
+use super::{Case, Change, Outcome, Prescription, changes};
 use crate::estimate::Verdict;
 
 /// Changes in one set at most.
 pub const MOST_CHANGES: usize = 4;
+/// Equally cheap sets that are judged, those with the lowest peaks.
+pub const JUDGED: usize = 3;
 
 /// The sets that are asked, and what was found.
 #[derive(Debug)]
@@ -16,8 +18,10 @@ pub struct Search {
     choices: Vec<Change>,
     sets: Vec<Set>,
     next: usize,
-    sure: Option<(u32, Prescription)>,
-    tight: Option<(u32, Prescription)>,
+    /// Of the sets of the present price: those with the lowest peaks, the lowest first.
+    lowest: Vec<(u64, Vec<Change>)>,
+    sure: Option<Prescription>,
+    tight: Option<Prescription>,
 }
 
 /// Which choices, by index; `u8::MAX` is none.
@@ -41,7 +45,7 @@ impl Search {
             extend(&choices, &mut Vec::new(), 0, &mut sets);
             sets.sort_by_key(|set| set.price);
         }
-        Self { choices, sets, next: 0, sure: None, tight: None }
+        Self { choices, sets, next: 0, lowest: Vec::new(), sure: None, tight: None }
     }
 
     /// How many sets there are.
@@ -56,27 +60,50 @@ impl Search {
 
     /// Goes on for at most so many estimates; whether the search is over.
     pub fn advance(&mut self, case: &Case, estimates: usize) -> bool {
-        for _ in 0..estimates {
-            let Some(set) = self.sets.get(self.next).copied().filter(|set| !self.is_beaten(set.price)) else {
-                self.next = self.sets.len();
-                return true;
-            };
-            self.next += 1;
-            let changes = self.changes(set);
-            let Some(outcome) = case.outcome(&Change::all(case.config(), &changes)) else { continue };
-            for (worst, best) in [(Verdict::Yes, &mut self.sure), (Verdict::Tight, &mut self.tight)] {
-                let better = match best {
-                    Some((price, kept)) => {
-                        *price == set.price && outcome.fits.spare > kept.outcome.fits.spare
-                    }
-                    None => true,
-                };
-                if better && outcome.is_at_worst(worst) {
-                    *best = Prescription::of(case, &changes).map(|found| (set.price, found));
-                }
-            }
+        let mut left = estimates;
+        while left > 0 && !self.is_done() {
+            left = left.saturating_sub(1 + self.ask(case) * case.effort());
         }
         self.is_done()
+    }
+
+    /// Asks the next set, and judges those of its price where it is the last; how many were judged.
+    fn ask(&mut self, case: &Case) -> usize {
+        let Some(set) = self.sets.get(self.next).copied() else { return 0 };
+        self.next += 1;
+        let changes = self.changes(set);
+        if let Some(outcome) = case.outcome(&Change::all(case.config(), &changes)) {
+            self.note(&outcome, changes);
+        }
+        let goes_on = self.sets.get(self.next).is_some_and(|next| next.price == set.price);
+        if goes_on { 0 } else { self.judge(case) }
+    }
+
+    fn note(&mut self, outcome: &Outcome, changes: Vec<Change>) {
+        if outcome.is_hopeless() {
+            return;
+        }
+        let place = self.lowest.iter().position(|(peak, _)| *peak > outcome.peak);
+        let place = place.unwrap_or(self.lowest.len());
+        self.lowest.insert(place, (outcome.peak, changes));
+        self.lowest.truncate(JUDGED);
+    }
+
+    fn judge(&mut self, case: &Case) -> usize {
+        let mut judged = 0;
+        for (_, changes) in std::mem::take(&mut self.lowest) {
+            let Some(found) = Prescription::of(case, &changes) else { continue };
+            judged += 1;
+            if self.tight.is_none() && found.outcome.is_at_worst(Verdict::Tight) {
+                self.tight = Some(found.clone());
+            }
+            if found.outcome.is_at_worst(Verdict::Yes) {
+                self.sure = Some(found);
+                self.next = self.sets.len();
+                break;
+            }
+        }
+        judged
     }
 
     /// Whether the search is over.
@@ -86,17 +113,12 @@ impl Search {
 
     /// The cheapest set with which even the high end of the device band fits, as far as was asked.
     pub fn sure(&self) -> Option<&Prescription> {
-        self.sure.as_ref().map(|(_, found)| found)
+        self.sure.as_ref()
     }
 
     /// The cheapest set with which the expected total fits.
     pub fn tight(&self) -> Option<&Prescription> {
-        self.tight.as_ref().map(|(_, found)| found)
-    }
-
-    /// Whether a cheaper set is known already.
-    fn is_beaten(&self, price: u32) -> bool {
-        self.sure.as_ref().is_some_and(|(found, _)| *found < price)
+        self.tight.as_ref()
     }
 
     fn changes(&self, set: Set) -> Vec<Change> {

@@ -8,15 +8,32 @@ use crate::architecture::Architecture;
 use crate::config::{Config, Problem};
 use crate::ledger::Parts;
 
+/// How what the allocator reserves is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reserve {
+    /// By the band that is typical of runs: at once.
+    #[default]
+    Typical,
+    /// By [`refine`].
+    Replayed,
+}
+
+/// [`super::of`], with what is reserved found in this way.
+pub fn of_with(model: &Architecture, config: &Config, reserve: Reserve) -> Estimate {
+    let mut estimate = super::of(model, config);
+    if reserve == Reserve::Replayed {
+        refine(model, config, &mut estimate);
+    }
+    estimate
+}
+
 /// [`estimate`], and [`refine`]d.
 ///
 /// # Errors
 /// As [`estimate`].
 pub fn refined(config: &Config) -> Result<Estimate, Vec<Problem>> {
     let model = Architecture::of(config)?;
-    let mut estimate = super::of(&model, config);
-    refine(&model, config, &mut estimate);
-    Ok(estimate)
+    Ok(of_with(&model, config, Reserve::Replayed))
 }
 
 /// Replaces the estimate's bands of what is reserved, and all that follows from them, by what a replay of the allocator

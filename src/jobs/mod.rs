@@ -7,6 +7,7 @@
 //! To add one: a variant of [`Request`] with its line in [`Request::write`] and [`Request::read`], and a [`Task`] that
 //! [`Request::begin`] returns. A configuration travels as its link, which holds all of it.
 
+mod advice;
 mod export;
 
 pub use export::Format;
@@ -28,6 +29,24 @@ pub enum Request {
         /// The configuration.
         link: String,
     },
+    /// What to change of a configuration: [`crate::doctor::Consultation`] as JSON; first without what takes longest.
+    Advice {
+        /// The language of its words.
+        lang: Lang,
+        /// The unit of the sizes in its sentences.
+        units: Units,
+        /// The configuration.
+        link: String,
+    },
+    /// Two configurations side by side: [`crate::doctor::Comparison`] as JSON.
+    Compare {
+        /// The language of its words.
+        lang: Lang,
+        /// The first, as [`crate::config::Config::to_link`] writes it.
+        before: String,
+        /// The second, as somebody pasted it.
+        after: String,
+    },
 }
 
 /// Between the parts of a written request; no part but the last may hold one.
@@ -40,6 +59,8 @@ impl Request {
             Self::Export { format, lang, units, link } => {
                 ["export", format.word(), lang.code(), units.word(), link].join("\n")
             }
+            Self::Advice { lang, units, link } => ["advice", lang.code(), units.word(), link].join("\n"),
+            Self::Compare { lang, before, after } => ["compare", lang.code(), before, after].join("\n"),
         }
     }
 
@@ -56,6 +77,22 @@ impl Request {
                     link: parts.next()?.to_owned(),
                 })
             }
+            "advice" => {
+                let mut parts = rest.splitn(3, BETWEEN);
+                Some(Self::Advice {
+                    lang: Lang::parse(parts.next()?)?,
+                    units: Units::parse(parts.next()?)?,
+                    link: parts.next()?.to_owned(),
+                })
+            }
+            "compare" => {
+                let mut parts = rest.splitn(3, BETWEEN);
+                Some(Self::Compare {
+                    lang: Lang::parse(parts.next()?)?,
+                    before: parts.next()?.to_owned(),
+                    after: parts.next()?.to_owned(),
+                })
+            }
             _ => None,
         }
     }
@@ -66,6 +103,8 @@ impl Request {
             Self::Export { format, lang, units, link } => {
                 at_once(move || export::export(format, lang, units, &link))
             }
+            Self::Advice { lang, units, link } => advice::begin(lang, units, &link),
+            Self::Compare { lang, before, after } => at_once(move || advice::compare(lang, &before, &after)),
         }
     }
 }
@@ -111,9 +150,12 @@ pub fn finish(request: Request) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Format, Request, finish};
-    use crate::config::Units;
+    use super::{Format, Request, Step, finish};
+    use crate::config::{Config, Units};
+    use crate::doctor::{Case, Consultation};
+    use crate::estimate::Reserve;
     use crate::text::Lang;
+    use serde_json::Value;
 
     fn export(format: Format, link: &str) -> Request {
         Request::Export { format, lang: Lang::Zh, units: Units::Gb, link: link.to_owned() }
@@ -124,6 +166,16 @@ mod tests {
         for format in Format::ALL {
             for link in ["", "model=qwen3-8b&batch=4", "a\nb"] {
                 let request = export(format, link);
+                assert_eq!(Request::read(&request.write()), Some(request));
+            }
+        }
+        for link in ["", "model=qwen3-8b&batch=4", "a\nb"] {
+            let (lang, units, before, after) =
+                (Lang::En, Units::Gib, "v=1&batch=2".to_owned(), link.to_owned());
+            for request in [
+                Request::Advice { lang, units, link: link.to_owned() },
+                Request::Compare { lang, before, after },
+            ] {
                 assert_eq!(Request::read(&request.write()), Some(request));
             }
         }
@@ -139,7 +191,7 @@ mod tests {
     #[test]
     fn an_export_is_what_the_command_line_prints() {
         let link = "model=qwen3-8b&batch=4";
-        let config = crate::config::Config::from_link(link).config;
+        let config = Config::from_link(link).config;
         let estimate = crate::estimate::estimate(&config).expect("a good configuration");
         let csv = finish(export(Format::Csv, link));
         assert_eq!(csv, crate::report::csv(&estimate, Lang::Zh));
@@ -147,6 +199,42 @@ mod tests {
         assert_eq!(markdown, crate::report::markdown(&config, &estimate, Lang::Zh, Units::Gb));
         let json = finish(export(Format::Json, link));
         assert_eq!(json, crate::report::json(&estimate, Lang::Zh));
+    }
+
+    #[test]
+    fn advice_comes_in_steps_and_is_what_the_command_line_prints() {
+        let link = "model=llama-3.2-1b&gpu=rtx-4090&batch=4";
+        let request = Request::Advice { lang: Lang::Zh, units: Units::Gb, link: link.to_owned() };
+        let case = Case::of(&Config::from_link(link).config, Reserve::Typical).expect("a good configuration");
+        let whole = Consultation::complete(case).json(Lang::Zh, Units::Gb);
+        let mut task = request.begin();
+        let (mut told, mut steps) = (Vec::new(), 0);
+        let done = loop {
+            steps += 1;
+            match task.step() {
+                Step::More => {}
+                Step::Progress(text) => told.push(text),
+                Step::Done(text) => break text,
+            }
+        };
+        assert_eq!(done, whole);
+        assert!(steps > 10 && told.len() == 1);
+        let [first, whole] =
+            [&told[0], &whole].map(|text| serde_json::from_str::<Value>(text).expect("JSON"));
+        assert_eq!(first["changes"], whole["changes"]);
+        assert_ne!(first["fewest"], whole["fewest"]);
+    }
+
+    #[test]
+    fn what_has_no_advice_says_why() {
+        let link = "model_type=unheard-of".to_owned();
+        for request in [
+            Request::Advice { lang: Lang::En, units: Units::Gib, link: link.clone() },
+            Request::Compare { lang: Lang::En, before: String::new(), after: link },
+        ] {
+            let answer: Value = serde_json::from_str(&finish(request)).expect("JSON");
+            assert!(answer["error"].as_str().is_some_and(|error| error.contains("unheard-of")), "{answer}");
+        }
     }
 
     #[test]

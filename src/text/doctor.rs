@@ -215,6 +215,37 @@ pub const ELSEWHERE: Text =
 pub const ONLY_GROWS: Text =
     Text::new("it adds {grown} at the worst moment ({other})", "峰值时刻反而新增 {grown}（{other}）");
 
+// The panel.
+
+/// Its heading.
+pub const TITLE: Text = Text::new("What to change", "该改什么");
+/// Nothing is found yet.
+pub const ASKING: Text = Text::new("Trying every change …", "正在逐项试算……");
+/// Makes a change.
+pub const APPLY: Text = Text::new("Apply", "应用");
+/// The same for those who hear the button alone.
+pub const APPLY_THIS: Text = Text::new("Apply: {name}", "应用：{name}");
+/// What was done.
+pub const APPLIED: Text = Text::new("Applied: {name}", "已应用：{name}");
+/// Takes it back.
+pub const UNDO: Text = Text::new("Undo", "撤销");
+/// Unfolds the rest.
+pub const MORE: Text = Text::new("{count} more changes", "另外 {count} 项改动");
+/// Whether it fits then, and what is left over.
+pub const THEN_SPARE: Text = Text::new("{then}, {spare} to spare", "{then}，余量 {spare}");
+/// Heading of the buttons that set the largest value.
+pub const LARGEST_VALUES: Text = Text::new("As large as fits", "放得下的最大值");
+/// Heading of the comparison.
+pub const COMPARE_HEADING: Text = Text::new("Compare with another configuration", "与另一配置比较");
+/// Label of its field.
+pub const COMPARE_WITH: Text = Text::new("A share link, or keys as in one", "分享链接，或其中的配置项");
+/// Compares.
+pub const COMPARE: Text = Text::new("Compare", "比较");
+/// Column: the page's configuration.
+pub const THIS: Text = Text::new("This", "当前");
+/// Column: the other.
+pub const OTHER: Text = Text::new("Other", "另一个");
+
 // Headings and lines of the printed answer.
 
 /// Heading of the single changes.
