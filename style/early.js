@@ -21,5 +21,9 @@
   };
   addEventListener("error", failed, true);
   addEventListener("unhandledrejection", failed);
+  // What a first visit doesn't need follows when the page stands; without it in time, it is fetched when needed.
+  addEventListener("TrunkApplicationStarted", () =>
+    (self.requestIdleCallback ?? setTimeout)(() => wasmBindings.rest?.().catch(() => {}))
+  );
   if (typeof WebAssembly !== "object") failed();
 })();

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
-use web_sys::{MessageEvent, Url, Worker, WorkerOptions, WorkerType};
+use web_sys::{MessageEvent, Url, Worker};
 
 use super::browser;
 use crate::jobs::{Request, Step, Task};
@@ -130,12 +130,15 @@ fn cancel(id: u32) {
 /// Starts a worker; its life is the page's.
 fn start() -> Option<Worker> {
     let script = SCRIPT.with(Clone::clone);
-    // The address is a quoted string of the script. A start that fails is said in the only way that reaches the page.
-    let script = format!("import start from {script:?}; start().catch(() => postMessage(0));");
+    // The build names module and script alike.
+    let module = format!("{}_bg.wasm", script.strip_suffix(".js")?);
+    // No module worker: Chromium refuses those in a sandboxed frame, but lets any worker import a module. A start that
+    // fails is said in the only way that reaches the page.
+    let script = format!(
+        "import({script:?}).then(it => it.default({{ module_or_path: {module:?} }})).catch(() => postMessage(0));"
+    );
     let url = Url::create_object_url_with_blob(&browser::blob(&script.into(), "text/javascript")?).ok()?;
-    let options = WorkerOptions::new();
-    options.set_type(WorkerType::Module);
-    let worker = Worker::new_with_options(&url, &options).ok()?;
+    let worker = Worker::new(&url).ok()?;
     browser::listen(&worker, "message", |event| {
         if let Some(event) = event.dyn_ref::<MessageEvent>() {
             hear(&event.data());

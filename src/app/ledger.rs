@@ -184,7 +184,7 @@ fn unfolded(state: State, answer: &Answer, entry: &Entry) -> View {
             &[("from", &state.say(names::phase(from))), ("until", &state.say(names::phase(until)))],
         ),
     };
-    let source = entry.tensor.source;
+    let source = entry.tensor.source();
     let source = if source.starts_with("https://") {
         el("a").attr("href", source).attr("target", "_blank").attr("rel", "noopener").text(source)
     } else {
@@ -196,8 +196,8 @@ fn unfolded(state: State, answer: &Answer, entry: &Entry) -> View {
     for (name, value) in [
         (text::FORMULA, code(&entry.formula())),
         (text::NUMBERS, code(&numbers)),
-        (text::WHY, plain(state.say(entry.tensor.why))),
-        (text::RELEASE, plain(state.say(entry.tensor.release))),
+        (text::WHY, plain(state.say(entry.tensor.why()))),
+        (text::RELEASE, plain(state.say(entry.tensor.release()))),
         (text::LIFE, plain(&life)),
         (text::SOURCE, source),
     ] {

@@ -143,18 +143,51 @@ impl Group {
 }
 
 /// What a kind of tensor is: said once, shared by every row of that kind.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Tensor {
     /// Stable English id, unique within a module, e.g. `fp32_input`.
     pub id: &'static str,
     /// Name for people.
     pub name: Text,
+    /// More of it. A function, so that a page that shows none of it needs to load none of it.
+    pub about: fn() -> About,
+}
+
+/// Kinds are told apart by their place: each is said once.
+impl PartialEq for Tensor {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Tensor {}
+
+/// What is to be said of a kind of tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
     /// Why it is kept, in a sentence.
     pub why: Text,
     /// What would release it, in a sentence.
     pub release: Text,
     /// Where the size comes from (framework file, paper, or oracle case family).
     pub source: &'static str,
+}
+
+impl Tensor {
+    /// Why it is kept, in a sentence.
+    pub fn why(&self) -> Text {
+        (self.about)().why
+    }
+
+    /// What would release it, in a sentence.
+    pub fn release(&self) -> Text {
+        (self.about)().release
+    }
+
+    /// Where the size comes from.
+    pub fn source(&self) -> &'static str {
+        (self.about)().source
+    }
 }
 
 /// One row of the ledger.

@@ -29,9 +29,9 @@ pub fn csv(estimate: &Estimate, lang: Lang) -> String {
                 &entry.values(&estimate.symbols),
                 entry.from.word(),
                 entry.until.word(),
-                entry.tensor.why.get(lang),
-                entry.tensor.release.get(lang),
-                entry.tensor.source,
+                entry.tensor.why().get(lang),
+                entry.tensor.release().get(lang),
+                entry.tensor.source(),
             ],
         );
     }

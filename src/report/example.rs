@@ -2,7 +2,7 @@
 
 use crate::config::{Gpu, Problem, ProblemKind};
 use crate::estimate::{Band, BetweenSteps, Estimate, Fit, Parameters, Peak, Saved, StagePeak, Verdict};
-use crate::ledger::{Block, ByBlock, Dim, Dtype, Entry, Group, Shape, Symbol, Symbols, Tensor};
+use crate::ledger::{About, Block, ByBlock, Dim, Dtype, Entry, Group, Shape, Symbol, Symbols, Tensor};
 use crate::text::Text;
 use crate::timeline::{Instant, Moment, Phase};
 
@@ -21,17 +21,21 @@ static GPU: Gpu = Gpu {
 static WEIGHT: Tensor = Tensor {
     id: "weight",
     name: Text::new("Weight", "权重"),
-    why: Text::new("Read by forward, and by backward.", "前向与反向都要读。"),
-    release: Text::new("Shard it.", "切分。"),
-    source: "torch.nn.Linear",
+    about: || About {
+        why: Text::new("Read by forward, and by backward.", "前向与反向都要读。"),
+        release: Text::new("Shard it.", "切分。"),
+        source: "torch.nn.Linear",
+    },
 };
 
 static INPUT: Tensor = Tensor {
     id: "input",
     name: Text::new("Input", "输入"),
-    why: Text::new("Kept \"as is\", for the weight's gradient.", "用于计算权重梯度。"),
-    release: Text::new("Recompute.", "重计算。"),
-    source: "torch/csrc/autograd",
+    about: || About {
+        why: Text::new("Kept \"as is\", for the weight's gradient.", "用于计算权重梯度。"),
+        release: Text::new("Recompute.", "重计算。"),
+        source: "torch/csrc/autograd",
+    },
 };
 
 const BSH: Shape = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::S), Dim::Sym(Symbol::H)]);

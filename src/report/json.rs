@@ -224,9 +224,9 @@ impl<'a> Row<'a> {
             values: entry.values(&estimate.symbols),
             from: entry.from.word(),
             until: entry.until.word(),
-            why: entry.tensor.why.get(lang),
-            release: entry.tensor.release.get(lang),
-            source: entry.tensor.source,
+            why: entry.tensor.why().get(lang),
+            release: entry.tensor.release().get(lang),
+            source: entry.tensor.source(),
         }
     }
 }

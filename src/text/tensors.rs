@@ -1,7 +1,7 @@
 //! Every kind of tensor in the ledger: its name, why it is kept, and what would release it.
 
 use super::Text;
-use crate::ledger::Tensor;
+use crate::ledger::{About, Tensor};
 
 /// PyTorch's derivative table: which operator saves what.
 const AUTOGRAD: &str = "pytorch/tools/autograd/derivatives.yaml";
@@ -28,9 +28,11 @@ macro_rules! tensors {
         pub static $name: Tensor = Tensor {
             id: $id,
             name: Text::new($en, $zh),
-            why: Text::new($why_en, $why_zh),
-            release: Text::new($rel_en, $rel_zh),
-            source: $source,
+            about: || About {
+                why: Text::new($why_en, $why_zh),
+                release: Text::new($rel_en, $rel_zh),
+                source: $source,
+            },
         };
     )+ };
 }

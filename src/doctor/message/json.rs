@@ -135,8 +135,8 @@ fn candidate(it: &Candidate, lang: Lang) -> Value {
         "alike": it.alike,
         "vague": it.vague,
         "score": it.score(),
-        "why": it.tensor().why.get(lang),
-        "release": it.tensor().release.get(lang),
-        "source": it.tensor().source,
+        "why": it.tensor().why().get(lang),
+        "release": it.tensor().release().get(lang),
+        "source": it.tensor().source(),
     })
 }

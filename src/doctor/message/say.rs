@@ -162,8 +162,8 @@ pub fn likeliest(candidate: &Candidate, lang: Lang, units: Units) -> Vec<String>
     let values: [(&str, &dyn Display); 5] =
         [("name", &name), ("what", &what), ("size", &bytes), ("phase", &phase), ("fit", &fit)];
     let sentence = if candidate.fit == Fit::Same { text::LIKELIEST } else { text::LIKELIEST_IF };
-    let why = text::WHY.fill(lang, &[("why", &tensor.why.get(lang))]);
-    let release = text::RELEASE.fill(lang, &[("release", &tensor.release.get(lang))]);
+    let why = text::WHY.fill(lang, &[("why", &tensor.why().get(lang))]);
+    let release = text::RELEASE.fill(lang, &[("release", &tensor.release().get(lang))]);
     vec![sentence.fill(lang, &values), why, release]
 }
 

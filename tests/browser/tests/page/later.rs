@@ -1,4 +1,4 @@
-//! What is done beside the page, by a worker or in its place.
+//! What a first visit doesn't need: the second half of the program, and what is done beside the page.
 
 use anyhow::ensure;
 use trainmem_browser::{Host, Page, Result, browse};
@@ -6,7 +6,7 @@ use trainmem_browser::{Host, Page, Result, browse};
 /// Catches what the page saves and counts its workers; `worker` is what `Worker` is from here on.
 async fn watch(page: &Page, worker: &str) -> Result {
     let script = format!(
-        "const kept = window.saved = {{ files: [], workers: 0 }}; const Real = Worker;\
+        "const kept = window.saved = {{ files: [], workers: 0, answers: 0 }}; const Real = Worker;\
          const create = URL.createObjectURL;\
          URL.createObjectURL = blob => {{ blob.text().then(text => kept.files.push(text)); return create(blob); }};\
          HTMLAnchorElement.prototype.click = () => {{}};\
@@ -16,7 +16,8 @@ async fn watch(page: &Page, worker: &str) -> Result {
     Ok(())
 }
 
-const REAL: &str = "class extends Real { constructor(...all) { super(...all); kept.workers++; } }";
+const REAL: &str = "class extends Real { constructor(...all) { super(...all); kept.workers++;\
+     this.addEventListener('message', e => kept.answers += e.data.length === 3 ? 1 : 0); } }";
 const FORBIDDEN: &str = "class { constructor() { throw new Error('no workers here'); } }";
 const STILLBORN: &str =
     "class extends Real { constructor() { super('data:text/javascript,postMessage(0)'); kept.workers++; } }";
@@ -37,8 +38,11 @@ async fn save_each(page: &Page) -> Result {
     save(page, "md", "| :-- | --: |").await
 }
 
-async fn workers(page: &Page) -> Result<u64> {
-    Ok(page.eval("saved.workers").await?.as_u64().unwrap_or_default())
+/// One worker, and every answer its own.
+async fn expect_a_worker(page: &Page) -> Result {
+    let seen = page.eval("[saved.workers, saved.answers]").await?;
+    ensure!(seen == serde_json::json!([1, 3]), "workers and their answers: {seen}");
+    Ok(())
 }
 
 /// Reports are made by one worker that stays.
@@ -48,7 +52,7 @@ fn reports_are_made_by_a_worker() {
         page.open("#batch=3").await?;
         watch(&page, REAL).await?;
         save_each(&page).await?;
-        ensure!(workers(&page).await? == 1, "{} workers", workers(&page).await?);
+        expect_a_worker(&page).await?;
         page.expect_quiet_console().await
     });
 }
@@ -68,7 +72,7 @@ fn a_sandboxed_frame_has_a_worker() {
         page.ready().await?;
         watch(&page, REAL).await?;
         save_each(&page).await?;
-        ensure!(workers(&page).await? == 1, "{} workers", workers(&page).await?);
+        expect_a_worker(&page).await?;
         page.expect_quiet_console().await
     });
 }
@@ -83,5 +87,23 @@ fn without_a_worker_the_page_does_the_work() {
             save_each(&page).await?;
         }
         page.expect_quiet_console().await
+    });
+}
+
+/// Who types nothing needs the first half alone; the second follows by itself.
+#[test]
+fn a_first_visit_needs_the_first_half_only() {
+    browse("first-half", |page: Page| async move {
+        page.cdp("Network.enable", serde_json::json!({})).await?;
+        for (language, blocked) in [("en", &["*_rest.wasm"][..]), ("zh", &["*_rest.wasm"]), ("en", &[])] {
+            page.cdp("Network.setBlockedURLs", serde_json::json!({ "urls": blocked })).await?;
+            page.open(&format!("#lang={language}")).await?;
+            ensure!(page.ledger_rows().await? > 20 && page.figure().await?.len() > 1000);
+            let asked = "performance.getEntriesByType('resource').filter(e => e.name.endsWith('_rest.wasm'))\
+                 .map(e => e.initiatorType).join()";
+            // Never by a call that had to wait for it.
+            page.until("the second half", || async { Ok(page.eval(asked).await? == "fetch") }).await?;
+        }
+        Ok(())
     });
 }

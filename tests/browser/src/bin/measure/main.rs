@@ -21,21 +21,22 @@ async fn main() -> Result {
 async fn measure(session: &Session, folder: &std::path::Path) -> Result {
     let page = session.page();
     let loaded = speed::first_load(&page).await?;
-    println!("{:>10} {:>10} {:>10}  file (* = in the first load)", "raw", "gzip", "brotli");
-    let mut first = 0;
+    println!(
+        "{:>10} {:>10} {:>10}  file (* = in the first load, + = follows it while the page is idle)",
+        "raw", "gzip", "brotli"
+    );
+    let (mut first, mut following) = (0, 0);
     for file in size::files(folder)? {
-        let in_first_load = loaded.contains(&file.name);
-        println!(
-            "{:>10} {:>10} {:>10}  {}{}",
-            file.raw,
-            file.gzip,
-            file.brotli,
-            if in_first_load { "* " } else { "  " },
-            file.name
-        );
-        first += if in_first_load { file.brotli } else { 0 };
+        let (mark, sum) = match loaded.iter().find(|it| it.name == file.name) {
+            Some(it) if it.before_use => ("* ", &mut first),
+            Some(_) => ("+ ", &mut following),
+            None => ("  ", &mut 0),
+        };
+        *sum += file.brotli;
+        println!("{:>10} {:>10} {:>10}  {}{}", file.raw, file.gzip, file.brotli, mark, file.name);
     }
-    println!("{:>32}  first load; budget {BUDGET}, {} % of it\n", first, first * 100 / BUDGET);
+    println!("{:>32}  first load; budget {BUDGET}, {} % of it", first, first * 100 / BUDGET);
+    println!("{following:>32}  follows while the page is idle\n");
     for profile in speed::PROFILES {
         speed::Timings::take(&page, profile).await?.print(profile);
     }

@@ -107,19 +107,32 @@ impl Timings {
     }
 }
 
-/// Names of the files that a first visit loads, as they are called in the build.
+/// A file that a first visit loads.
+pub(crate) struct Loaded {
+    /// As it is called in the build.
+    pub(crate) name: String,
+    /// Was it asked for before the first field could be used?
+    pub(crate) before_use: bool,
+}
+
+/// The files that a first visit loads in which nobody touches anything.
 ///
 /// # Errors
 /// When the page doesn't come up.
-pub(crate) async fn first_load(page: &Page) -> Result<Vec<String>> {
+pub(crate) async fn first_load(page: &Page) -> Result<Vec<Loaded>> {
+    page.cdp("Page.addScriptToEvaluateOnNewDocument", json!({ "source": OBSERVE })).await?;
     page.open("").await?;
-    let loaded = page.eval("performance.getEntriesByType('resource').map(e => e.name)").await?;
-    let loaded: Vec<String> = serde_json::from_value(loaded)?;
-    let names = loaded
-        .iter()
-        .filter_map(|url| url.strip_prefix(&page.url))
-        .map(|name| name.split(['?', '#']).next().unwrap_or(name).to_owned());
-    Ok(names.chain(["index.html".to_owned()]).collect())
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let interactive = number(page, "window.__interactive").await?;
+    let loaded =
+        page.eval("performance.getEntriesByType('resource').map(e => [e.name, e.startTime])").await?;
+    let loaded: Vec<(String, f64)> = serde_json::from_value(loaded)?;
+    let page_itself = Loaded { name: "index.html".to_owned(), before_use: true };
+    let files = loaded.iter().filter_map(|(url, start)| {
+        let name = url.strip_prefix(&page.url)?.split(['?', '#']).next()?.to_owned();
+        Some(Loaded { name, before_use: *start < interactive })
+    });
+    Ok(files.chain([page_itself]).collect())
 }
 
 async fn throttle(page: &Page, profile: Profile) -> Result {
