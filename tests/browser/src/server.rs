@@ -4,10 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use axum::Router;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::response::Html;
 use axum::routing::get;
 use tower_http::cors::CorsLayer;
 use tower_http::services::ServeDir;
+use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::{Result, path_from_env};
 
@@ -39,6 +42,17 @@ impl Site {
         let files = ServeDir::new(folder).precompressed_br().precompressed_gzip();
         let router = Router::new().nest_service(Self::PATH, files).layer(CorsLayer::permissive());
         Ok(Self { address: serve(router).await? })
+    }
+
+    /// Serves the build with a content security policy.
+    ///
+    /// # Errors
+    /// When there is no build, or no port.
+    pub async fn with_policy(policy: &'static str) -> Result<Self> {
+        let header =
+            SetResponseHeaderLayer::overriding(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+        let files = ServeDir::new(path_from_env("TRAINMEM_DIST")?);
+        Ok(Self { address: serve(Router::new().nest_service(Self::PATH, files).layer(header)).await? })
     }
 
     /// The address of the page (ends with a slash).

@@ -1,7 +1,7 @@
 //! What a first visit doesn't need: the second half of the program, and what is done beside the page.
 
 use anyhow::ensure;
-use trainmem_browser::{Host, Page, Result, browse};
+use trainmem_browser::{Host, Page, Result, Site, browse};
 
 /// Catches what the page saves and counts its workers; `worker` is what `Worker` is from here on.
 async fn watch(page: &Page, worker: &str) -> Result {
@@ -103,6 +103,26 @@ fn a_first_visit_needs_the_first_half_only() {
                  .map(e => e.initiatorType).join()";
             // Never by a call that had to wait for it.
             page.until("the second half", || async { Ok(page.eval(asked).await? == "fetch") }).await?;
+        }
+        Ok(())
+    });
+}
+
+/// The policy that the README names is enough; without its last part the page works all the same.
+#[test]
+fn the_policy_of_the_readme_is_enough() {
+    const POLICY: &str = "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; worker-src blob:";
+    const NO_WORKERS: &str = "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; worker-src 'none'";
+    browse("policy", |page: Page| async move {
+        let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"))?;
+        ensure!(readme.contains(&format!("`{POLICY}`")), "the README names another policy");
+        for (policy, answers) in [(POLICY, 3), (NO_WORKERS, 0)] {
+            let site = Site::with_policy(policy).await?;
+            page.driver.goto(site.url()).await?;
+            page.ready().await?;
+            watch(&page, REAL).await?;
+            save_each(&page).await?;
+            ensure!(page.eval("saved.answers").await? == answers, "under {policy}");
         }
         Ok(())
     });

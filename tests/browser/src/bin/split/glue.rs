@@ -33,8 +33,7 @@ impl Built {
     /// The page in a folder.
     pub(crate) fn find(dist: PathBuf) -> Result<Self> {
         let name = std::fs::read_dir(&dist)?
-            .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix("_bg.wasm")?.to_owned()))
-            .next()
+            .find_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix("_bg.wasm")?.to_owned()))
             .with_context(|| format!("no module in {}", dist.display()))?;
         let (wasm, script) = (dist.join(format!("{name}_bg.wasm")), dist.join(format!("{name}.js")));
         ensure!(script.is_file(), "no {}", script.display());

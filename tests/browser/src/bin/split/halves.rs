@@ -52,8 +52,8 @@ pub(crate) fn split(module: &[u8], run: &BTreeSet<usize>, linked: &[u8]) -> Resu
     let twin: HashMap<FunctionId, FunctionId> = first
         .funcs
         .iter()
-        .map(|f| f.id())
-        .zip(rest.funcs.iter().map(|f| f.id()).collect::<Vec<_>>())
+        .map(walrus::Function::id)
+        .zip(rest.funcs.iter().map(walrus::Function::id).collect::<Vec<_>>())
         .collect();
     let functions = own_functions(&first).len();
     let moved = data::of_the_rest(linked, &names(&first, &plan.cold), &addresses(&first, &plan.cold))?;
@@ -109,7 +109,7 @@ impl Plan {
             let targets = functions_in(module, id);
             if cold.contains(&id) { called.extend(targets) } else { reached.extend(targets) }
         }
-        let everything = || module.funcs.iter().map(|function| function.id());
+        let everything = || module.funcs.iter().map(walrus::Function::id);
         Self {
             entries: everything().filter(|id| cold.contains(id) && reached.contains(id)).collect(),
             shared: everything().filter(|id| !cold.contains(id) && called.contains(id)).collect(),
@@ -202,8 +202,8 @@ fn memory(module: &Module) -> Result<MemoryId> {
 
 /// Makes `module` the first half.
 fn keep(module: &mut Module, plan: &Plan, moved: &[Piece]) -> Result {
-    let globals: Vec<GlobalId> = module.globals.iter().map(|global| global.id()).collect();
-    let tables: Vec<TableId> = module.tables.iter().map(|table| table.id()).collect();
+    let globals: Vec<GlobalId> = module.globals.iter().map(walrus::Global::id).collect();
+    let tables: Vec<TableId> = module.tables.iter().map(walrus::Table::id).collect();
     for (n, global) in globals.into_iter().enumerate() {
         module.exports.add(&shared('g', n), global);
     }
@@ -251,7 +251,7 @@ fn keep(module: &mut Module, plan: &Plan, moved: &[Piece]) -> Result {
         module.funcs.get_mut(*id).kind = kind;
         module.funcs.delete(stub);
     }
-    for id in module.data.iter().map(|data| data.id()).collect::<Vec<_>>() {
+    for id in module.data.iter().map(walrus::Data::id).collect::<Vec<_>>() {
         let data = module.data.get_mut(id);
         if let DataKind::Active { offset: ConstExpr::Value(Value::I32(start)), .. } = data.kind {
             data::erase(&mut data.value, start.cast_unsigned(), moved);
@@ -268,13 +268,13 @@ fn leave(
     twin: &HashMap<FunctionId, FunctionId>,
     moved: &[Piece],
 ) -> Result {
-    for export in module.exports.iter().map(|export| export.id()).collect::<Vec<_>>() {
+    for export in module.exports.iter().map(walrus::Export::id).collect::<Vec<_>>() {
         module.exports.delete(export);
     }
-    for element in module.elements.iter().map(|element| element.id()).collect::<Vec<_>>() {
+    for element in module.elements.iter().map(walrus::Element::id).collect::<Vec<_>>() {
         module.elements.delete(element);
     }
-    for data in module.data.iter().map(|data| data.id()).collect::<Vec<_>>() {
+    for data in module.data.iter().map(walrus::Data::id).collect::<Vec<_>>() {
         module.data.delete(data);
     }
     module.memories.iter_mut().for_each(|memory| memory.data_segments.clear());
@@ -296,12 +296,12 @@ fn leave(
     let import = module.imports.add(SHARED, "m", memory);
     module.memories.get_mut(memory).import = Some(import);
     for (n, global) in
-        module.globals.iter().map(|global| global.id()).collect::<Vec<_>>().into_iter().enumerate()
+        module.globals.iter().map(walrus::Global::id).collect::<Vec<_>>().into_iter().enumerate()
     {
         let import = module.imports.add(SHARED, &shared('g', n), global);
         module.globals.get_mut(global).kind = GlobalKind::Import(import);
     }
-    for (n, table) in module.tables.iter().map(|table| table.id()).collect::<Vec<_>>().into_iter().enumerate()
+    for (n, table) in module.tables.iter().map(walrus::Table::id).collect::<Vec<_>>().into_iter().enumerate()
     {
         let import = module.imports.add(SHARED, &shared('t', n), table);
         module.tables.get_mut(table).import = Some(import);

@@ -18,12 +18,12 @@ struct Visit {
     link: &'static str,
 }
 
-/// People who type nothing.
+/// People who type nothing; the links say no more than how the page looks, as `restIsNeeded` has it.
 const VISITS: [Visit; 4] = [
     Visit { language: "en-US", size: Size::DESK, dark: false, link: "" },
     Visit { language: "zh-CN", size: Size::DESK, dark: true, link: "" },
-    Visit { language: "zh-CN", size: Size::PHONE, dark: false, link: "" },
-    Visit { language: "en-US", size: Size::PHONE, dark: true, link: "?embed=1" },
+    Visit { language: "zh-CN", size: Size::PHONE, dark: false, link: "#v=1&lang=zh&theme=dark&units=GB" },
+    Visit { language: "en-US", size: Size::PHONE, dark: true, link: "?embed=1&lang=en&theme=light" },
 ];
 
 /// How long a page is left alone after it stands: what it does by itself belongs to the visit.
