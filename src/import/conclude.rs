@@ -1,5 +1,6 @@
 //! What follows only when every text has been read: processes, batches, precision, and what was not said at all.
 
+use super::Format;
 use super::draft::{Draft, Engine, Family, Half};
 use super::given::Said;
 use crate::config::{Key, Method, Precision};
@@ -9,6 +10,16 @@ use crate::text::{Text, import as words};
 pub(super) fn conclude(draft: &mut Draft) {
     if !draft.facts.trains {
         return;
+    }
+    for (format, settings) in [
+        (Format::Deepspeed, &["deepspeed", "deepspeed_config_file"][..]),
+        (Format::Accelerate, &["config_file"]),
+        (Format::LlamaFactory, &["llamafactory-cli"]),
+        (Format::Axolotl, &["axolotl", "accelerate"]),
+    ] {
+        if draft.formats.contains(&format) {
+            draft.forget_named(settings);
+        }
     }
     processes(draft);
     batches(draft);
@@ -130,14 +141,15 @@ fn assumed_gpus(draft: &mut Draft) -> u64 {
 /// Which of the contract's precisions the engine, the type of computation and the type of the weights make together.
 fn precision(draft: &mut Draft) {
     let titan = draft.facts.family == Some(Family::Torchtitan);
+    let trl = draft.facts.family == Some(Family::Trl);
     if let Some(said) = draft.facts.fp8.take() {
         return draft.set_key(&said, Key::Precision, Precision::Fp8Mixed.word());
     }
     let compute = draft.facts.compute.take();
     let weights = draft.facts.weights.take();
     let half = match &compute {
-        // It computes in bf16 unless told otherwise (`training.mixed_precision_param`).
-        None if titan => Some(Half::Bf16),
+        // They compute in bf16 unless told otherwise (`training.mixed_precision_param`; TRL's `_BaseConfig`).
+        None if titan || trl => Some(Half::Bf16),
         said => said.as_ref().and_then(|(_, half)| *half),
     };
     let stored = weights.as_ref().and_then(|(_, half)| *half);
@@ -211,12 +223,13 @@ const fn pure(half: Half) -> Precision {
 /// Nothing is said of 16 bit: every trainer computes in fp32 then.
 fn unsaid(draft: &mut Draft) {
     let why = match draft.facts.family {
-        Some(Family::Torchtitan) => {
+        Some(family @ (Family::Torchtitan | Family::Trl)) => {
+            let why = if family == Family::Trl { words::TRL_DEFAULT } else { words::TITAN_DEFAULT };
             let precision = match draft.facts.engine {
                 Some(_) => Precision::Bf16Mixed,
                 None => Precision::Bf16Autocast,
             };
-            return draft.assume(Key::Precision.word(), precision.word(), words::TITAN_DEFAULT);
+            return draft.assume(Key::Precision.word(), precision.word(), why);
         }
         _ if draft.facts.automatic_half => {
             let held = draft.config.precision.word();
@@ -232,6 +245,11 @@ fn unsaid(draft: &mut Draft) {
 /// What no text says, and who decides it then.
 fn silent(draft: &mut Draft) {
     let defaults: &[(Key, &str, Text)] = match draft.facts.family {
+        Some(Family::Trl) => &[
+            (Key::Batch, "8", words::TRAINER_DEFAULT),
+            (Key::Seq, "1024", words::TRL_DEFAULT),
+            (Key::Recompute, "full", words::TRL_DEFAULT),
+        ],
         Some(Family::Trainer) => &[(Key::Batch, "8", words::TRAINER_DEFAULT)],
         Some(Family::LlamaFactory) => {
             &[(Key::Batch, "8", words::TRAINER_DEFAULT), (Key::Seq, "2048", words::LLAMA_FACTORY_DEFAULT)]

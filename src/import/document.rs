@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::draft::{Draft, cut};
+use super::draft::{Draft, Family, cut};
 use super::given::{Given, Said};
 use super::shell::{self, Command};
 use super::{
@@ -88,7 +88,15 @@ fn looks_like_shell(text: &str) -> bool {
         word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))
     };
     let options = text.split_whitespace().filter(|word| option(word)).take(2).count();
-    options == 2 || text.starts_with("#!") || (options == 1 && !text.contains(": "))
+    let starts = |line: &str| {
+        let mut words = line.split_whitespace().skip_while(|word| word.contains('='));
+        ["torchrun", "accelerate", "deepspeed", "llamafactory-cli", "axolotl", "trl"]
+            .contains(&words.next().unwrap_or_default())
+    };
+    options == 2
+        || text.lines().any(starts)
+        || text.starts_with("#!")
+        || (options == 1 && !text.contains(": "))
 }
 
 /// The reader of a file's settings, by the names that only it has.
@@ -172,7 +180,7 @@ fn script(text: &str, draft: &mut Draft) -> Result<Format, Unreadable> {
     }
     let options = |command: &Command| command.words.iter().filter(|word| word.starts_with("--")).count();
     let best = (commands.into_iter())
-        .filter(|command| options(command) > 0)
+        .filter(|command| options(command) > 0 || (launcher::launches(command) && file(command).is_some()))
         .max_by_key(|command| (launcher::launches(command), options(command)));
     let command = best.unwrap_or_else(|| {
         let words = variables.iter().flat_map(|(_, value)| value.split_whitespace()).map(str::to_owned);
@@ -192,8 +200,11 @@ fn script(text: &str, draft: &mut Draft) -> Result<Format, Unreadable> {
     } else if trainer::recognises(&given) || launcher::launches(&command) {
         if llama_factory::recognises(&given) {
             llama_factory::read(&mut given, draft);
-        } else {
+        } else if trainer::recognises(&given) || file(&command).is_none() {
             trainer::read(&mut given, draft);
+            if starts_trl(&command) {
+                draft.facts.family = Some(Family::Trl);
+            }
         }
         given.report_rest(&[llama_factory::HARMLESS, trainer::HARMLESS, launcher::HARMLESS].concat(), draft);
         Format::Command
@@ -201,12 +212,27 @@ fn script(text: &str, draft: &mut Draft) -> Result<Format, Unreadable> {
         return Err(Unreadable::NotRecognised);
     };
     // `llamafactory-cli train FILE`, `axolotl train FILE`: what matters is in the file.
-    let file = command.words.iter().find(|word| {
-        [".yaml", ".yml", ".toml"].iter().any(|end| word.ends_with(end)) && !word.starts_with('-')
-    });
-    if let Some(file) = file.filter(|_| launcher::launches(&command)) {
+    if let Some(file) = file(&command).filter(|_| launcher::launches(&command)) {
         let name = command.words.first().cloned().unwrap_or_default();
-        draft.ignore(&Said { name: cut(&name), value: file.as_str().into() }, Why::Elsewhere);
+        draft.ignore(&Said { name: cut(&name), value: file.into() }, Why::Elsewhere);
     }
     Ok(format)
+}
+
+/// Whether TRL's own program or script is started.
+fn starts_trl(command: &Command) -> bool {
+    let own = |word: &String| {
+        word == "trl" || word.contains("trl/scripts/") || word.ends_with("/sft.py") || word == "sft.py"
+    };
+    command.words.iter().any(own)
+}
+
+/// A file of settings among a command's arguments.
+fn file(command: &Command) -> Option<&str> {
+    let settings = |word: &&str| [".yaml", ".yml", ".toml"].iter().any(|end| word.ends_with(end));
+    let mut before = "";
+    command.words.iter().map(String::as_str).find(|word| {
+        let argument = !std::mem::replace(&mut before, word).starts_with('-');
+        argument && settings(word) && !word.starts_with('-')
+    })
 }

@@ -35,6 +35,8 @@ pub(super) enum Engine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Trainer,
+    /// TRL, whose defaults go before those of transformers.
+    Trl,
     LlamaFactory,
     Axolotl,
     Torchtitan,
@@ -163,6 +165,12 @@ impl Draft {
     /// Notes that what was just understood rests on an assumption as well.
     pub(super) fn note_assumed(&mut self, key: &'static str, value: &str, why: Text) {
         self.assumed.push(Assumed { key, value: value.to_owned(), why });
+    }
+
+    /// Takes back that a file was only named, when that file was read as well.
+    pub(super) fn forget_named(&mut self, settings: &[&str]) {
+        let named = |ignored: &Ignored| settings.iter().any(|setting| ignored.theirs.ends_with(setting));
+        self.ignored.retain(|ignored| ignored.why != Why::Elsewhere || !named(ignored));
     }
 
     /// Takes back what was assumed of a model's fields, when the model is found to be a shipped one.

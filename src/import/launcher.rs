@@ -80,6 +80,7 @@ const LAUNCHERS: &[&str] = &[
     "srun",
     "llamafactory-cli",
     "axolotl",
+    "trl",
     "mpirun",
     "uv",
 ];
