@@ -123,3 +123,10 @@ fn zero_peaks_to_a_few_bytes() {
     // The scalars of the loss and of the norm are left out: 16 bytes. One of gradients accumulated in fp32 has 16 KB more.
     compare("peak", &whole, 1, peak);
 }
+
+#[test]
+fn zero_3_peaks_to_a_few_bytes() {
+    let gathered: Vec<Case> =
+        cases("deepspeed", 24).into_iter().filter(|case| case.id.contains("-z3-")).collect();
+    compare("peak", &gathered, 1, peak);
+}

@@ -16,6 +16,8 @@ const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, _f
 const T5: &str = "transformers/models/t5/modeling_t5.py (T5Attention.compute_bias)";
 /// DeepSpeed's ZeRO stages 1 and 2.
 const ZERO: &str = "deepspeed/runtime/zero/stage_1_and_2.py; Rajbhandari et al. 2020, arXiv:1910.02054";
+/// DeepSpeed's ZeRO stage 3.
+const ZERO_3: &str = "deepspeed/runtime/zero/stage3.py, partitioned_param_coordinator.py";
 const ENGINE: &str = "pytorch/torch/csrc/autograd/engine.cpp";
 
 macro_rules! tensors {
@@ -282,6 +284,26 @@ tensors! {
     name "gradients that this rank steps on" "本卡负责更新的梯度",
     why "Whole gradients of every parameter that overlaps this rank's part of the flat copy." "与本卡分区有交集的每个参数的完整梯度。",
     release "More data-parallel ranks; offload=optimizer." "增加数据并行卡数；offload=optimizer。";
+
+    GRADIENT_SHARD, "grad_partition", ZERO_3,
+    name "buffer of this rank's gradients" "本卡梯度缓冲区",
+    why "ZeRO-3 keeps one buffer for its shard of all gradients from start to end." "ZeRO-3 始终保留一个存放本卡全部梯度分片的缓冲区。",
+    release "More data-parallel ranks; offload=optimizer." "增加数据并行卡数；offload=optimizer。";
+
+    PERSISTENT, "persistent", ZERO_3,
+    name "small parameter that stays gathered" "始终聚合的小参数",
+    why "Gathering a few thousand values costs more time than memory: parameters up to stage3_param_persistence_threshold stay whole." "聚合几千个值得不偿失：不超过 stage3_param_persistence_threshold 的参数始终保持完整。",
+    release "A smaller threshold." "减小该阈值。";
+
+    LIVE, "live", ZERO_3,
+    name "gathered parameters" "聚合后的参数",
+    why "Of modules that run, that were fetched ahead, or that are needed again soon: up to stage3_max_live_parameters elements, whatever the number of GPUs." "正在运行、预取或即将复用的模块参数：最多 stage3_max_live_parameters 个元素，与卡数无关。",
+    release "Smaller stage3_max_live_parameters, stage3_max_reuse_distance and stage3_prefetch_bucket_size." "减小 stage3_max_live_parameters、stage3_max_reuse_distance 与 stage3_prefetch_bucket_size。";
+
+    FETCHED, "fetched", ZERO_3,
+    name "what one collective gathered" "一次集合通信的输出",
+    why "Several parameters arrive in one flat tensor and are copied out; it stays until the last of them had its turn." "多个参数聚合到一个扁平张量再复制出来；直到其中最后一个被使用才释放。",
+    release "A smaller stage3_prefetch_bucket_size." "减小 stage3_prefetch_bucket_size。";
 
     FLATTENED_GRADIENTS, "flattened", ZERO,
     name "gradients flattened into one tensor" "拼平的梯度",

@@ -29,6 +29,15 @@ pub(crate) struct DeepSpeed {
     pub(crate) wide: bool,
     /// There are micro-batches before the last.
     pub(crate) accumulates: bool,
+    /// Stage 3: the most elements that are gathered (`stage3_max_live_parameters`), how many ahead at a time
+    /// (`stage3_prefetch_bucket_size`), within how many of their next use parameters stay
+    /// (`stage3_max_reuse_distance`), and of how many elements they always do (`stage3_param_persistence_threshold`).
+    pub(crate) live: u64,
+    pub(crate) prefetch: u64,
+    pub(crate) reuse: u64,
+    pub(crate) persistence: u64,
+    /// Elements of one rank that stage 3 steps on at a time (`sub_group_size`).
+    pub(crate) group: u64,
     /// Element type of weights and gradients.
     pub(crate) low: Dtype,
 }
@@ -79,6 +88,11 @@ impl DeepSpeed {
                 && (config.offload.contains(&Offload::Parameters) || device("offload_param")),
             wide: wide && low != Dtype::Fp32,
             accumulates: config.accumulation > 1,
+            live: number("stage3_max_live_parameters").unwrap_or(1_000_000_000),
+            prefetch: number("stage3_prefetch_bucket_size").unwrap_or(50_000_000),
+            reuse: number("stage3_max_reuse_distance").unwrap_or(1_000_000_000),
+            persistence: number("stage3_param_persistence_threshold").unwrap_or(100_000),
+            group: number("sub_group_size").unwrap_or(1_000_000_000).max(1),
             low,
         }
     }
@@ -99,22 +113,66 @@ impl DeepSpeed {
             return;
         }
         let trained = if storage.adapters.is_some() { &shares.adapters } else { &shares.base };
-        shares.stepped = Some(vec![zero::share(elements(trained, numbers), self.ranks)]);
+        if self.stage < 3 {
+            shares.stepped = Some(vec![zero::share(elements(trained, numbers), self.ranks)]);
+            return;
+        }
+        let parts = trained.iter().flat_map(|weight| {
+            let part = weight.param.shape.elements(numbers).div_ceil(self.ranks);
+            std::iter::repeat_n(part, usize::try_from(weight.count).unwrap_or(usize::MAX))
+        });
+        shares.stepped = Some(zero::groups(parts, self.group));
+        for weight in shares.base.iter_mut().chain(&mut shares.adapters) {
+            weight.param.shape = weight.param.shape.sharded(self.ranks);
+        }
+    }
+
+    /// What stage 3 keeps gathered between its uses.
+    pub(super) fn persistent(&self, units: &Units, order: &[usize], numbers: &Symbols) -> Option<Vec<Entry>> {
+        let small = |unit: &Unit| {
+            let params =
+                unit.params.iter().map(|stored| (stored.shape.elements(numbers), stored.weight.count));
+            let small = params.filter(|(elements, _)| *elements <= self.persistence);
+            small.fold(0_u64, |sum, (elements, count)| sum.saturating_add(elements.saturating_mul(count)))
+        };
+        let layers = order.iter().map(|kind| &units.kinds[*kind]);
+        let all = layers.chain([&units.embedding, &units.head]).map(small).fold(0, u64::saturating_add);
+        let unit = Unit { name: "model", params: Vec::new() };
+        let span = (Phase::Always, Phase::EmbeddingBackward);
+        (self.stage == 3 && all > 0)
+            .then(|| unit.flat(&tensors::PERSISTENT, Block::Overhead, (all, self.low), span, numbers))
     }
 
     /// Staging of an offloaded optimizer: the largest gradient on the device (`temp_grad_buffer_for_gpu_offload`), and
     /// on the host an fp32 gradient and a 16-bit copy of the part beside its states.
     pub(super) fn lasting(&self, shares: &Shares, numbers: &Symbols) -> (Vec<Entry>, u64) {
+        let part = shares.stepped.as_ref().map_or(0, |stepped| elements(stepped, numbers));
+        let host = if self.offload { part.saturating_mul(4 + self.low.bytes()) } else { 0 };
+        if self.stage == 3 {
+            let mut rows = Vec::new();
+            let unit = Unit { name: "optimizer", params: Vec::new() };
+            let always = (Phase::Always, Phase::Always);
+            let mut add = |tensor, elements| {
+                let flat = unit.flat(tensor, Block::Gradients, (elements, self.low), always, numbers);
+                rows.extend(flat.into_iter().map(|row| Entry { at_peak: row.bytes, ..row }));
+            };
+            if self.contiguous {
+                add(&tensors::REDUCE_BUCKET, self.bucket);
+            }
+            if !self.offload {
+                add(&tensors::GRADIENT_SHARD, part);
+            }
+            return (rows, host);
+        }
         if self.stage == 0 || !self.offload {
             return (Vec::new(), 0);
         }
         let trained = if shares.adapters.is_empty() { &shares.base } else { &shares.adapters };
         let largest = trained.iter().map(|weight| weight.param.shape.elements(numbers)).max().unwrap_or(0);
-        let part = shares.stepped.as_ref().map_or(0, |stepped| elements(stepped, numbers));
         let place = (Block::Overhead, Group::Other);
         let shape = (Shape::flat(largest), self.low);
         let staging = Entry::lasting((&tensors::OFFLOAD_STAGING, "optimizer"), place, shape, 1, numbers);
-        (vec![staging], part.saturating_mul(4 + self.low.bytes()))
+        (vec![staging], host)
     }
 
     pub(super) fn script(

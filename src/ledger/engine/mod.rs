@@ -1,9 +1,11 @@
 //! Data-parallel engines: how one rank stores parameters, gradients and states, and which tensors it makes around each
 //! part of a step.
 
+mod coordinator;
 mod deepspeed;
 mod fsdp1;
 mod fsdp2;
+mod gather;
 mod script;
 mod units;
 mod zero;

@@ -58,6 +58,8 @@ pub(crate) struct Units {
     pub(crate) embedding: Unit,
     /// What is after the last one.
     pub(crate) head: Unit,
+    /// The output embedding is the input embedding.
+    pub(crate) tied: bool,
 }
 
 impl Units {
@@ -93,7 +95,7 @@ impl Units {
         model.final_norm.iter().for_each(|norm| norm.params(&mut add));
         model.head.params(model.tied, &mut add);
         let kinds = encoder.iter().flat_map(|encoder| &encoder.kinds).chain(&model.kinds);
-        Self { kinds: kinds.map(kind).collect(), embedding, head }
+        Self { kinds: kinds.map(kind).collect(), embedding, head, tied: model.tied }
     }
 
     /// What is around the layers, as one; a tied output embedding once.

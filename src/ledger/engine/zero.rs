@@ -4,6 +4,7 @@
 //! Written as `deepspeed/runtime/zero/stage_1_and_2.py` (0.19.8) runs, for the first rank.
 
 use super::DeepSpeed;
+use super::gather::{Change, Gather, Step, steps};
 use super::script::{BufferId, Script, Side};
 use super::units::{Unit, Units};
 use crate::architecture::{Half, Param, Weight};
@@ -70,6 +71,10 @@ struct Run<'r> {
     /// Elements in the bucket, and the parameters that they are of.
     elements: u64,
     filled: Vec<usize>,
+    /// Stage 3's parameters.
+    gather: Option<Gather>,
+    /// Small parameters that stay gathered from the end of a step to the end of the next backward.
+    persistent: Option<BufferId>,
 }
 
 /// DeepSpeed aligns the flat copy to so many elements times the ranks (`nccl_start_alignment_factor`).
@@ -86,6 +91,30 @@ pub(super) fn share(elements: u64, ranks: u64) -> Weight {
     let shape = Shape::flat(partition(elements, ranks));
     let path = "optimizer.partition";
     Weight { param: Param { path, group: Group::Other, shape, half: Half::Whole, fp32: false }, count: 1 }
+}
+
+/// Stage 3 steps on groups of whole parameters' parts, each as soon as it has so many elements.
+pub(super) fn groups(parts: impl Iterator<Item = u64>, least: u64) -> Vec<Weight> {
+    let mut groups: Vec<Weight> = Vec::new();
+    let mut add = |elements: u64| {
+        let mut group = share(0, 1);
+        group.param.shape = Shape::flat(elements);
+        match groups.iter_mut().find(|known| known.param == group.param) {
+            Some(known) => known.count += 1,
+            None => groups.push(group),
+        }
+    };
+    let mut sum = 0_u64;
+    for part in parts {
+        sum = sum.saturating_add(part);
+        if sum >= least {
+            add(std::mem::take(&mut sum));
+        }
+    }
+    if sum > 0 {
+        add(sum);
+    }
+    groups
 }
 
 /// A step. `order` gives for each layer its kind.
@@ -114,6 +143,19 @@ pub(super) fn script(
     };
     let bucket = flat(&tensors::REDUCE_BUCKET, zero.bucket, zero.low, Phase::EmbeddingBackward);
     let partition = flat(&tensors::GRADIENT_PARTITION, size, dtype, Phase::Optimizer);
+    let gather = (zero.stage == 3).then(|| {
+        let names = [&units.embedding].into_iter().chain(order.iter().map(|kind| &units.kinds[*kind]));
+        let firsts = std::iter::once(embedding).chain(layers.iter().copied()).chain(std::iter::once(head));
+        let mut modules: Vec<Vec<Step>> =
+            names.chain([&units.head]).zip(firsts).map(|(unit, first)| steps(unit, first)).collect();
+        // A tied head reads the embedding's table.
+        if let Some(head) = modules.last_mut().filter(|_| units.tied) {
+            head.push(Step { params: vec![embedding] });
+        }
+        let recomputed: Vec<bool> = (0..order.len()).map(|layer| parts.layer(layer).bare.is_some()).collect();
+        let elements = slots.all.iter().map(|slot| slot.elements).collect();
+        Gather::new(zero, elements, &modules, &recomputed)
+    });
     let mut run = Run {
         script,
         zero,
@@ -128,14 +170,30 @@ pub(super) fn script(
         copied: false,
         elements: 0,
         filled: Vec::new(),
+        gather,
+        persistent: None,
     };
-    run.accumulated();
-    run.backward((Phase::LossBackward, 0), &parts.loss, &units.head, head);
-    for (layer, kind) in order.iter().enumerate().rev() {
-        run.backward((Phase::Backward, layer), parts.layer(layer), &units.kinds[*kind], layers[layer]);
+    run.persistent = zero.persistent(units, order, numbers).map(|rows| run.script.buffer(rows));
+    if let Some(persistent) = run.persistent {
+        run.script.buffers[persistent].at_start = 1;
     }
+    run.accumulated();
+    run.forward(order.len());
+    run.gather_in((Side::Before, Phase::LossBackward, 0), Gather::before_loss_backward);
+    run.backward((Phase::LossBackward, 0), &parts.loss, &units.head, head);
+    run.gather_in((Side::After, Phase::LossBackward, 0), Gather::after_loss_backward);
+    for (layer, kind) in order.iter().enumerate().rev() {
+        run.gather_in((Side::Before, Phase::Backward, layer), |gather| gather.before_backward(layer));
+        run.backward((Phase::Backward, layer), parts.layer(layer), &units.kinds[*kind], layers[layer]);
+        run.gather_in((Side::After, Phase::Backward, layer), |gather| gather.after_backward(layer));
+    }
+    run.gather_in((Side::Before, Phase::EmbeddingBackward, 0), Gather::before_embedding_backward);
     run.backward((Phase::EmbeddingBackward, 0), &parts.embedding, &units.embedding, embedding);
     run.script.at(Side::After, Phase::EmbeddingBackward, 0);
+    run.changes(|gather| gather.coordinator.reset());
+    if let Some(persistent) = run.persistent {
+        run.script.free(persistent);
+    }
     run.epilogue();
     run.step();
     run.script.close();
@@ -143,6 +201,52 @@ pub(super) fn script(
 }
 
 impl Run<'_> {
+    fn forward(&mut self, layers: usize) {
+        self.gather_in((Side::Before, Phase::Embedding, 0), Gather::before_embedding);
+        self.gather_in((Side::After, Phase::Embedding, 0), |gather| gather.after(0));
+        for layer in 0..layers {
+            self.gather_in((Side::Before, Phase::Forward, layer), |gather| gather.before(layer + 1));
+            self.gather_in((Side::After, Phase::Forward, layer), |gather| gather.after(layer + 1));
+        }
+        self.gather_in((Side::Before, Phase::Loss, 0), |gather| gather.before(layers + 1));
+        self.gather_in((Side::After, Phase::Loss, 0), |gather| gather.after(layers + 1));
+    }
+
+    /// Lets stage 3 fetch and release parameters on this side of a part's run.
+    fn gather_in(&mut self, (side, phase, layer): (Side, Phase, usize), what: impl FnOnce(&mut Gather)) {
+        if self.gather.is_some() {
+            self.script.at(side, phase, layer);
+            self.changes(what);
+        }
+    }
+
+    fn changes(&mut self, what: impl FnOnce(&mut Gather)) {
+        let Some(mut gather) = self.gather.take() else { return };
+        what(&mut gather);
+        for change in std::mem::take(&mut gather.coordinator.changes) {
+            let low = self.zero.low;
+            match change {
+                Change::Gathered(elements) => {
+                    let id = self.tensor(&tensors::LIVE, elements, low);
+                    self.script.make(id);
+                }
+                Change::Released(elements) => {
+                    let id = self.tensor(&tensors::LIVE, elements, low);
+                    self.script.free(id);
+                }
+                Change::Flat(elements) => {
+                    let id = self.tensor(&tensors::FETCHED, elements, low);
+                    self.script.make(id);
+                }
+                Change::FlatFreed(elements) => {
+                    let id = self.tensor(&tensors::FETCHED, elements, low);
+                    self.script.free(id);
+                }
+            }
+        }
+        self.gather = Some(gather);
+    }
+
     /// A tensor of this size, the same one each time.
     fn tensor(&mut self, tensor: &'static Tensor, elements: u64, dtype: Dtype) -> BufferId {
         let same = |known: &&(&'static Tensor, u64, Dtype, BufferId)| {
@@ -171,7 +275,7 @@ impl Run<'_> {
 
     /// What the micro-batches before have left.
     fn accumulated(&mut self) {
-        if !self.zero.accumulates || self.zero.offload {
+        if !self.zero.accumulates || self.zero.offload || self.zero.stage == 3 {
             return;
         }
         if self.zero.waits() {
@@ -200,7 +304,7 @@ impl Run<'_> {
             };
             let Some(place) = unit.trained().position(of) else { continue };
             self.script.at_gradient(phase, layer, index);
-            if !std::mem::replace(&mut self.begun, true) && self.zero.contiguous {
+            if !std::mem::replace(&mut self.begun, true) && self.zero.contiguous && self.zero.stage < 3 {
                 for _ in 0..self.zero.buckets() {
                     self.script.make(self.bucket);
                 }
@@ -251,7 +355,10 @@ impl Run<'_> {
     /// `reduce_ipg_grads`: slices for several ranks are flattened into one tensor to be reduced.
     fn reduce(&mut self) {
         let filled = std::mem::take(&mut self.filled);
-        self.elements = 0;
+        let sum = std::mem::take(&mut self.elements);
+        if self.zero.stage == 3 {
+            return self.scatter(&filled, sum);
+        }
         for elements in self.flattened(&filled) {
             self.pass(&tensors::FLATTENED_GRADIENTS, elements, self.zero.low);
         }
@@ -270,6 +377,29 @@ impl Run<'_> {
             } else if mine == 0 && self.zero.stage > 1 {
                 self.forget(slot);
             }
+        }
+    }
+
+    /// Stage 3 (`reduce_scatter_coalesced`, `partition_grads`): several gradients are laid out rank by rank, then each
+    /// share goes to the buffer of gradients, or by way of norm and fp32 copy to the host.
+    fn scatter(&mut self, filled: &[usize], sum: u64) {
+        let flat = (filled.len() > 1).then(|| self.tensor(&tensors::FLATTENED_GRADIENTS, sum, self.zero.low));
+        if let Some(flat) = flat {
+            self.script.make(flat);
+        }
+        for &slot in filled {
+            if self.zero.offload {
+                let share = self.slots[slot].elements.div_ceil(self.zero.ranks);
+                let copy = self.tensor(&tensors::FLATTENED_GRADIENTS, share, self.zero.low);
+                self.script.make(copy);
+                self.pass(&tensors::NORM_COPY, share, Dtype::Fp64);
+                self.pass(&tensors::FP32_GRADIENTS, share, Dtype::Fp32);
+                self.script.free(copy);
+            }
+            self.forget(slot);
+        }
+        if let Some(flat) = flat {
+            self.script.free(flat);
         }
     }
 
@@ -309,6 +439,9 @@ impl Run<'_> {
             (0..self.slots.len()).for_each(|slot| self.enqueue(slot));
         }
         self.reduce();
+        if self.zero.stage == 3 {
+            return;
+        }
         if !self.copied && !self.zero.offload && self.zero.contiguous {
             self.script.make(self.partition);
         }
@@ -334,6 +467,25 @@ impl Run<'_> {
             return;
         }
         self.script.at(Side::Before, Phase::Optimizer, 0);
+        if self.zero.stage == 3 {
+            let shares = self.slots.iter().map(|slot| slot.elements.div_ceil(self.zero.ranks));
+            let (largest, groups) = (shares.clone().max().unwrap_or(0), groups(shares, self.zero.group));
+            self.pass(&tensors::NORM_COPY, largest, Dtype::Fp64);
+            let of = |group: &Weight| group.param.shape.elements(self.numbers);
+            let group = groups.iter().map(of).max().unwrap_or(0);
+            // `_prepare_fp32_grad_for_sub_group`, for one group at a time.
+            let flat = self.tensor(&tensors::FLATTENED_GRADIENTS, group, self.zero.low);
+            let wide = self.tensor(&tensors::FP32_GRADIENTS, group, Dtype::Fp32);
+            self.script.make(flat);
+            self.script.make(wide);
+            self.script.free(flat);
+            self.script.at(Side::After, Phase::Optimizer, 0);
+            self.script.free(wide);
+            if let Some(persistent) = self.persistent {
+                self.script.make(persistent);
+            }
+            return;
+        }
         let largest = self.slots.iter().map(|slot| slot.within(0, self.part)).max().unwrap_or(0);
         self.pass(&tensors::NORM_COPY, largest, Dtype::Fp64);
         let parts = self.slots.iter().filter(|slot| slot.within(0, self.part) > 0).count();
