@@ -130,3 +130,96 @@ fn zero_3_peaks_to_a_few_bytes() {
         cases("deepspeed", 24).into_iter().filter(|case| case.id.contains("-z3-")).collect();
     compare("peak", &gathered, 1, peak);
 }
+
+/// A small model that no number of ranks below divides evenly, and its other settings.
+fn small(key: &str, more: &str) -> Config {
+    let link = format!(
+        "model=qwen3-8b&num_hidden_layers=3&vocab_size=1001&seq=64&precision=bf16-mixed&{key}&{more}"
+    );
+    Config::from_link(&link).config
+}
+
+/// Every strategy, as keys.
+const STRATEGIES: [&str; 11] = [
+    "data_parallel=ddp",
+    "data_parallel=ddp&gradient_as_bucket_view=true",
+    "data_parallel=ddp&engine=deepspeed",
+    "data_parallel=zero1",
+    "data_parallel=zero2",
+    "data_parallel=zero3",
+    "data_parallel=fsdp",
+    "data_parallel=fsdp&fsdp_version=1",
+    "data_parallel=fsdp-grad-op",
+    "data_parallel=hsdp&shard_size=2",
+    "data_parallel=fsdp&fsdp_wrap_head=true&accumulation=2&no_sync=true",
+];
+
+fn of(config: &Config) -> Estimate {
+    estimate(config).expect("the model can be read")
+}
+
+#[test]
+fn one_gpu_is_one_gpu_in_every_strategy() {
+    for strategy in STRATEGIES {
+        let accumulation = if strategy.contains("accumulation") { "accumulation=2" } else { "" };
+        let mut one = of(&small("gpus=1", strategy));
+        let alone = of(&small("gpus=1", accumulation));
+        one.warnings.clear();
+        assert_eq!(one, Estimate { warnings: Vec::new(), ..alone }, "{strategy}");
+    }
+}
+
+#[test]
+fn shards_are_the_whole_and_stated_padding() {
+    let stored = |config: &Config| {
+        let estimate = of(config);
+        let bytes = |block| {
+            let rows = estimate.ledger.iter().filter(move |row| row.block == block && row.from == row.until);
+            rows.filter(|row| row.tensor.id != "step").map(|row| row.bytes).sum::<u64>()
+        };
+        [bytes(Block::Parameters), bytes(Block::Optimizer)]
+    };
+    // fp32 throughout, so that every strategy stores the same.
+    let whole = stored(&small("gpus=1", "precision=fp32"));
+    let tensors = 64;
+    for ranks in [2, 3, 7, 8, 64] {
+        for strategy in ["fsdp", "fsdp&fsdp_version=1"] {
+            let more = format!("precision=fp32&data_parallel={strategy}");
+            let each = stored(&small(&format!("gpus={ranks}"), &more));
+            for (share, whole) in each.into_iter().zip(whole) {
+                let sum = share * ranks;
+                // At most one row of each tensor on every rank: the widest has 12288 columns; two moments.
+                let padding = ranks * tensors * 2 * 12_288 * 4;
+                assert!(sum >= whole && sum - whole <= padding, "{strategy} {ranks}: {sum} of {whole}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_sharding_never_holds_more_of_what_it_shards() {
+    for strategy in STRATEGIES {
+        let mut last = [u64::MAX; 2];
+        for ranks in [2, 4, 8, 16, 64, 512] {
+            let estimate = of(&small(&format!("gpus={ranks}"), strategy));
+            let held = [Block::Parameters, Block::Optimizer].map(|block| estimate.blocks.get(block));
+            assert!(held.iter().zip(last).all(|(now, before)| *now <= before), "{strategy} on {ranks}");
+            last = held;
+        }
+    }
+}
+
+#[test]
+fn sharding_that_costs_more_than_it_takes_away_is_told() {
+    let warned = |link: &str| {
+        let estimate = of(&Config::from_link(link).config);
+        estimate.warnings.iter().any(|problem| problem.key == "data_parallel")
+    };
+    // A bucket of a gigabyte for adapters of a few megabytes.
+    assert!(warned("model=llama-3.2-1b&method=lora&gpus=8&data_parallel=zero2&seq=64"));
+    assert!(!warned(
+        "model=llama-3.2-1b&method=lora&gpus=8&data_parallel=zero2&seq=64&reduce_bucket_size=1000"
+    ));
+    assert!(!warned("model=llama-3.1-8b&gpus=8&data_parallel=zero2&recompute=full"));
+    assert!(!warned("model=llama-3.1-8b&gpus=8&data_parallel=fsdp&recompute=full"));
+}

@@ -137,8 +137,7 @@ keys! {
     Cp "cp", Cluster, DEGREE, Yes, cp;
     Ep "ep", Cluster, DEGREE, Yes, ep;
     Etp "etp", Cluster, DEGREE, Yes, etp;
-    DataParallel "data_parallel", Cluster, Kind::Choice(DataParallel::WORDS),
-        Only(&["ddp", "zero1", "zero2", "fsdp", "fsdp-grad-op", "hsdp"]), data_parallel;
+    DataParallel "data_parallel", Cluster, Kind::Choice(DataParallel::WORDS), Yes, data_parallel;
     Offload "offload", Cluster, Kind::List(Offload::WORDS), Only(&["optimizer", "parameters"]), offload;
 
     ReduceDtype "reduce_dtype", Advanced, Kind::Choice(&["fp32", "bf16"]), Yes;
@@ -155,7 +154,7 @@ keys! {
     AllgatherBucketSize "allgather_bucket_size", Advanced, ELEMENTS, Yes;
     OverlapComm "overlap_comm", Advanced, Kind::Flag, Yes;
     ContiguousGradients "contiguous_gradients", Advanced, Kind::Flag, Yes;
-    Stage3MaxLiveParameters "stage3_max_live_parameters", Advanced, ELEMENTS, NotYet;
+    Stage3MaxLiveParameters "stage3_max_live_parameters", Advanced, ELEMENTS, Yes;
     PaddedVocabSize "padded_vocab_size", Advanced, count(1, 1 << 24), Yes;
     RecomputeModules "recompute_modules", Advanced, Kind::Text, Yes;
     DistributeSavedActivations "distribute_saved_activations", Advanced, Kind::Flag, Yes;

@@ -42,6 +42,13 @@ pub enum ProblemKind {
         /// The value used instead; `None`: the key is ignored.
         used: Option<String>,
     },
+    /// The value is used; this is worth knowing of it.
+    Fact {
+        /// The sentence; `{key}`, `{value}` and the names in `values` are filled.
+        rule: Text,
+        /// Numbers in it.
+        values: Box<[(&'static str, String)]>,
+    },
     /// The value is understood but does not change the figures yet.
     NotYet,
     /// The key was given twice: the last in a link and the outermost in JSON goes before.

@@ -6,6 +6,7 @@ mod rank;
 mod requests;
 mod reserve;
 mod setup;
+mod sharding;
 mod totals;
 
 use crate::architecture::Architecture;
@@ -269,6 +270,7 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let Some((stage, mut rank, step)) = fullest else { unreachable!("a pipeline has a stage") };
     let between_steps = rank.between_steps(library, &step.buffers);
     let script = rank.script.take();
+    warnings.extend(sharding::raises(config, &engine, &rank, script.as_ref(), &step.worst, &step.buffers));
     let scene = Scene { parts: &parts, plan: &plan, stage, worst: &step.worst, script: script.as_ref() };
     let saved = peak::saved(&scene);
     let worst = Peak {

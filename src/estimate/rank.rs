@@ -167,6 +167,18 @@ impl Rank {
         }
     }
 
+    /// Bytes of the parameters, and of the optimizer's states.
+    pub(super) fn stored(&self) -> [u64; 2] {
+        [&self.parameters, &self.states]
+            .map(|rows| rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes)))
+    }
+
+    /// Bytes of a reduction bucket that lives always.
+    pub(super) fn bucket(&self) -> u64 {
+        let bucket = |row: &&Entry| std::ptr::eq(row.tensor, &raw const crate::text::tensors::REDUCE_BUCKET);
+        self.inputs.iter().filter(bucket).fold(0, |sum, row| sum.saturating_add(row.bytes))
+    }
+
     /// What the engine's buffers hold when each is alive so many times.
     fn held(&self, alive: &[u64]) -> u64 {
         let buffers = self.script.iter().flat_map(|script| &script.buffers);

@@ -183,6 +183,11 @@ pub fn problem(problem: &Problem, lang: Lang) -> String {
                 values.iter().map(|(name, value)| (*name, value as _)).collect();
             fill(*rule, &values) + &instead(used)
         }
+        ProblemKind::Fact { rule, values } => {
+            let values: Vec<(&str, &dyn Display)> =
+                values.iter().map(|(name, value)| (*name, value as _)).collect();
+            fill(*rule, &values)
+        }
         ProblemKind::NotYet => fill(NOT_YET, &[]),
         ProblemKind::Twice { used } => fill(TWICE, &[]) + &instead(&Some(used.clone())),
         ProblemKind::TooLong { most } => fill(TOO_LONG, &[("most", &thousands(*most as u64))]),

@@ -32,3 +32,8 @@ pub const NOT_BY_MEGATRON: Text = Text::new(
     "stack: {value} is modelled for full training of GPT-like decoders; this run was computed with transformers' kernels",
     "stack：{value} 目前只针对类 GPT 解码器的全参数训练建模；本次按 transformers 的算子计算",
 );
+/// Sharding whose buffers are larger than what it takes away.
+pub const SHARDING_RAISES: Text = Text::new(
+    "{key}={value} raises memory here: its buffers and gathered tensors hold {made} at the peak, and sharding takes only {saved} away",
+    "{key}={value} 在此处反而增加显存：峰值时其缓冲区与聚合张量占 {made}，而切分只省下 {saved}",
+);

@@ -245,6 +245,24 @@ impl Engine {
         }
     }
 
+    /// Ranks that share what is sharded.
+    pub(crate) const fn shards(&self) -> u64 {
+        match self {
+            Self::Fsdp(fsdp) => fsdp.shards,
+            Self::DeepSpeed(deepspeed) => deepspeed.ranks,
+            Self::Alone | Self::Ddp(_) => 1,
+        }
+    }
+
+    /// Whether parameters, states and gradients are sharded.
+    pub(crate) const fn shares_of(&self) -> [bool; 3] {
+        match self {
+            Self::Fsdp(_) => [true; 3],
+            Self::DeepSpeed(deepspeed) => [deepspeed.stage > 2, deepspeed.stage > 0, deepspeed.stage > 1],
+            Self::Alone | Self::Ddp(_) => [false; 3],
+        }
+    }
+
     /// What else it holds throughout, and what in host memory (bytes).
     pub(crate) fn lasting(&self, shares: &Shares, numbers: &Symbols) -> (Vec<Entry>, u64) {
         match self {

@@ -190,7 +190,6 @@ pub(super) fn script(
     run.gather_in((Side::Before, Phase::EmbeddingBackward, 0), Gather::before_embedding_backward);
     run.backward((Phase::EmbeddingBackward, 0), &parts.embedding, &units.embedding, embedding);
     run.script.at(Side::After, Phase::EmbeddingBackward, 0);
-    run.changes(|gather| gather.coordinator.reset());
     if let Some(persistent) = run.persistent {
         run.script.free(persistent);
     }
@@ -279,6 +278,9 @@ impl Run<'_> {
             return;
         }
         if self.zero.waits() {
+            // The bucket is there until the gradients are reduced.
+            self.begun = true;
+            self.script.buffers[self.bucket].at_start = u64::from(self.zero.contiguous);
             for slot in 0..self.slots.len() {
                 let id = self.own(slot);
                 self.script.buffers[id].at_start += 1;
@@ -464,9 +466,12 @@ impl Run<'_> {
     /// `step`: the norm is taken tensor by tensor in fp64; the gradients of the part are flattened, then made fp32.
     fn step(&mut self) {
         if self.zero.offload {
+            self.gather_in((Side::Before, Phase::Optimizer, 0), |gather| gather.coordinator.reset());
             return;
         }
         self.script.at(Side::Before, Phase::Optimizer, 0);
+        // The embedding's own hook does not fire: token ids have no gradient.
+        self.changes(|gather| gather.coordinator.reset());
         if self.zero.stage == 3 {
             let shares = self.slots.iter().map(|slot| slot.elements.div_ceil(self.zero.ranks));
             let (largest, groups) = (shares.clone().max().unwrap_or(0), groups(shares, self.zero.group));
