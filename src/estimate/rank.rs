@@ -161,10 +161,11 @@ impl Rank {
         let gradients = self.gradients.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
         let with_gradients = idle.saturating_add(gradients);
         let kept = if self.buffered { with_gradients } else { idle };
-        BetweenSteps {
-            with_gradients: with_gradients.saturating_add(self.held(&buffers.at_step)),
-            without_gradients: kept.saturating_add(self.held(&buffers.after_step)),
-        }
+        let without_gradients = kept.saturating_add(self.held(&buffers.after_step));
+        // A step may end with more than it began with: what stays gathered is gathered again.
+        let with_gradients =
+            with_gradients.saturating_add(self.held(&buffers.at_step)).max(without_gradients);
+        BetweenSteps { with_gradients, without_gradients }
     }
 
     /// Bytes of the parameters, and of the optimizer's states.
