@@ -5,7 +5,7 @@ use trainmem::architecture::{Half, Param, Weight};
 use trainmem::config::{Config, Optimizer, OptimizerImpl, Quantization};
 use trainmem::estimate::estimate;
 use trainmem::ledger::optimizer::{Bits, Stepping, states, temporaries};
-use trainmem::ledger::quantized::{Quantized, parameters};
+use trainmem::ledger::quantized::{Library, Quantized, parameters};
 use trainmem::ledger::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbols};
 
 /// cuBLASLt's workspace on the emulated card, which the rows count as a temporary of every matrix product; the ledger
@@ -157,7 +157,7 @@ fn weights_of_four_bits_tensor_by_tensor() {
         let storage = if id.contains("-dq1-") { Quantization::Nf4Double } else { Quantization::Nf4 };
         let (rows, columns) = id.rsplit('-').next().and_then(|size| size.split_once('x')).expect("a size");
         let sizes = [rows, columns].map(|size| size.parse().expect("a number"));
-        let quantized = Quantized { storage, compute: Dtype::Bf16 };
+        let quantized = Quantized { library: Library::Bitsandbytes, storage, compute: Dtype::Bf16 };
         let mut ours = parameters(&[weight(&sizes)], quantized, Dtype::Bf16, &Symbols::default());
         ours.retain(|row| row.block == Block::Parameters);
         let found = row["tensors"].as_array().expect("tensors");
@@ -171,6 +171,33 @@ fn weights_of_four_bits_tensor_by_tensor() {
 }
 
 /// QLoRA steps of Llama 3 8B: parameters, states, and the peaks of forward and of the step.
+/// auto-gptq's `QuantLinear(bits=4, group_size=128)` of 4096 inputs and 11008 outputs registers `qweight` [512, 11008]
+/// and `qzeros` [32, 1376] in int32, `scales` [32, 11008] in fp16, `g_idx` [4096] in int32; AWQ has no `g_idx`.
+#[test]
+fn weights_of_gptq_and_awq() {
+    let all = [512 * 11_008 * 4, 32 * 11_008 * 2, 32 * 1376 * 4, 4096 * 4];
+    for (library, found) in [(Library::Gptq, &all[..]), (Library::Awq, &all[..3])] {
+        let quantized = Quantized { library, storage: Quantization::Nf4, compute: Dtype::Fp16 };
+        let rows = parameters(&[weight(&[11_008, 4096])], quantized, Dtype::Fp16, &Symbols::default());
+        let ours: Vec<u64> = rows.iter().map(|row| row.bytes).collect();
+        assert_eq!(ours, found, "{library:?}");
+    }
+}
+
+/// A fused projection is a matrix of several axes: it is quantised like any other.
+#[test]
+fn fused_projections_are_quantised() {
+    let estimate = |link: &str| {
+        let read = Config::from_link(link);
+        estimate(&read.config).expect("a model").block(Block::Parameters)
+    };
+    let model = "model_type=phi3&hidden_size=3072&num_hidden_layers=32&num_attention_heads=32\
+                 &intermediate_size=8192&vocab_size=32064&method=qlora&quantization=nf4";
+    let quantised = estimate(model);
+    // 3.8 billion parameters: 0.5625 B each, but for the embeddings' 2 B and the adapters.
+    assert!(quantised < 2_700_000_000, "{quantised}");
+}
+
 #[test]
 fn qlora_steps() {
     let lines: Vec<&str> = include_str!("data/quantized.jsonl").lines().collect();

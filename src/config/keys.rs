@@ -175,6 +175,7 @@ keys! {
     LoraDropout "lora_dropout", Advanced, Kind::Probability, Yes;
     ModulesToSave "modules_to_save", Advanced, Kind::Text, NotYet;
     PrepareModelForKbitTraining "prepare_model_for_kbit_training", Advanced, Kind::Flag, Yes;
+    QuantMethod "quant_method", Advanced, Kind::Choice(&["bitsandbytes", "gptq", "awq"]), Yes;
     Autocast "autocast", Advanced, Kind::Text, Yes;
     FastKernels "fast_kernels", Advanced, Kind::Text, NotYet;
     Compile "compile", Advanced, Kind::Flag, NotYet;

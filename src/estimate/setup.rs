@@ -10,7 +10,7 @@ use crate::config::{
 use crate::ledger::activations::{Compute, Criterion, Kernel, Lora, Megatron, Run};
 use crate::ledger::engine::{Engine, Storage};
 use crate::ledger::optimizer::{Bits, Stepping};
-use crate::ledger::quantized::Quantized;
+use crate::ledger::quantized::{Library, Quantized};
 use crate::ledger::tape::Gradients;
 use crate::ledger::{Dtype, Layout, Plan};
 use crate::text::estimate as words;
@@ -58,7 +58,8 @@ impl Setup {
         let quantized = quantized(config, low);
         // peft's `prepare_model_for_kbit_training` casts what is not quantised to fp32. Who fine-tunes this way today
         // mostly leaves it out (LLaMA-Factory, Unsloth, torchtune, `LitGPT`) or casts back (TRL, axolotl).
-        let prepared = quantized.is_some() && flag(config, "prepare_model_for_kbit_training");
+        let loaded = quantized.is_some_and(|stored| stored.library == Library::Bitsandbytes);
+        let prepared = loaded && flag(config, "prepare_model_for_kbit_training");
         let autocast = autocast(config, prepared);
         let (adapter, weight, matmul) = match prepared {
             true if autocast => (low, Dtype::Fp32, low),
@@ -244,7 +245,12 @@ fn text_of(value: &serde_json::Value) -> String {
 /// How the frozen base is stored.
 fn quantized(config: &Config, compute: Dtype) -> Option<Quantized> {
     let asked = config.method == Method::Qlora && config.quantization != Quantization::None;
-    asked.then_some(Quantized { storage: config.quantization, compute })
+    let library = match config.advanced.get("quant_method").map(text_of).as_deref() {
+        Some("gptq") => Library::Gptq,
+        Some("awq") => Library::Awq,
+        _ => Library::Bitsandbytes,
+    };
+    asked.then_some(Quantized { library, storage: config.quantization, compute })
 }
 
 /// Rank of GaLore's and APOLLO's projections: what GaLore's own examples and transformers' documentation use.

@@ -1,5 +1,5 @@
-//! Frozen weights as bitsandbytes stores them, under QLoRA: the linears inside layers. Embeddings, norms and the output
-//! embedding stay as they are.
+//! Frozen weights as bitsandbytes, GPTQ or AWQ store them, under QLoRA: the linears inside layers. Embeddings, norms and
+//! the output embedding stay as they are.
 
 use super::weights::row;
 use super::{Block, Dim, Dtype, Entry, Group, Shape, Symbols, Tensor};
@@ -17,9 +17,26 @@ const CODE_8_BIT: Shape = Shape::new(&[Dim::Const(256)]);
 /// One number.
 const SCALAR: Shape = Shape::new(&[]);
 
+/// Inputs of a row that share one scale and zero (`group_size`, 128 in nearly all published GPTQ and AWQ models).
+const GROUP: u16 = 128;
+
+/// Whose format it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Library {
+    /// Quantised when the model is loaded.
+    #[default]
+    Bitsandbytes,
+    /// Stored so, with the order of the inputs.
+    Gptq,
+    /// Stored so.
+    Awq,
+}
+
 /// Storage of the frozen weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantized {
+    /// Whose.
+    pub library: Library,
     /// Which format (never `none`).
     pub storage: Quantization,
     /// Element type of the products (`bnb_4bit_compute_dtype`).
@@ -31,12 +48,16 @@ impl Quantized {
     /// the output embedding), and the matrices of experts (transformers 4 has a linear for each; its version 5 holds
     /// them in one tensor, which bitsandbytes passes over, but Unsloth, axolotl and `LitGPT` quantise them).
     pub fn covers(param: &Param) -> bool {
-        let axes = match param.group {
-            Group::Attention | Group::CrossAttention | Group::Mlp | Group::SharedExperts => 2,
-            Group::Experts => 3,
-            _ => return false,
-        };
-        param.half == Half::Whole && param.shape.dims().len() == axes
+        let linear = matches!(
+            param.group,
+            Group::Attention | Group::CrossAttention | Group::Mlp | Group::SharedExperts | Group::Experts
+        );
+        linear && param.half == Half::Whole && param.shape.dims().len() >= 2
+    }
+
+    /// Rounded to 8 bits as its input is, product by product (LLM.int8).
+    pub const fn rounds_input(self) -> bool {
+        matches!((self.library, self.storage), (Library::Bitsandbytes, Quantization::Int8))
     }
 
     /// Four bits a weight.
@@ -46,7 +67,22 @@ impl Quantized {
 
     /// Scales are quantised as well.
     pub const fn nested(self) -> bool {
-        matches!(self.storage, Quantization::Nf4Double)
+        matches!((self.library, self.storage), (Library::Bitsandbytes, Quantization::Nf4Double))
+    }
+
+    /// A matrix of GPTQ's or AWQ's: packed integers, a scale and a zero for each group (auto-gptq, `QuantLinear`;
+    /// `AutoAWQ`, `WQLinear_GEMM`).
+    fn grouped(self, shape: Shape) -> Vec<(&'static Tensor, Shape, Dtype)> {
+        let (weights, zeros) = if self.four_bit() { (2, 2 * GROUP) } else { (1, GROUP) };
+        let mut tensors: Vec<(&'static Tensor, Shape, Dtype)> = vec![
+            (&tensors::WEIGHT_INTEGERS, shape.per_block(weights), Dtype::Byte),
+            (&tensors::GROUP_SCALES, shape.per_block(GROUP), self.compute),
+            (&tensors::GROUP_ZEROS, shape.per_block(zeros), Dtype::Byte),
+        ];
+        if let (Library::Gptq, Some(inputs)) = (self.library, shape.dims().last()) {
+            tensors.push((&tensors::GROUP_INDEX, Shape::new(&[*inputs]), Dtype::Int32));
+        }
+        tensors
     }
 
     /// The tensors of one matrix, with their shapes and types.
@@ -55,11 +91,12 @@ impl Quantized {
         let code = (&tensors::QUANT_CODE as &'static Tensor, CODE, Dtype::Fp32);
         match self.storage {
             Quantization::None => Vec::new(),
+            _ if self.library != Library::Bitsandbytes => self.grouped(shape),
             Quantization::Int8 => {
-                let rows = shape.dims().first().copied().unwrap_or(Dim::Const(1));
+                let rows = shape.dims().split_last().map_or(&[][..], |(_, rows)| rows);
                 vec![
                     (&tensors::WEIGHT_8_BIT, shape, Dtype::Byte),
-                    (&tensors::ROW_SCALE, Shape::new(&[rows]), Dtype::Fp32),
+                    (&tensors::ROW_SCALE, Shape::new(rows), Dtype::Fp32),
                 ]
             }
             Quantization::Nf4 => {

@@ -50,6 +50,26 @@ tensors! {
     why "Two frozen weights a byte (NormalFloat); they are made 16 bits wide for each product." "冻结权重两个占一字节（NormalFloat）；每次相乘时还原为 16 位。",
     release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
 
+    WEIGHT_INTEGERS, "", "auto_gptq/nn_modules/qlinear; Frantar et al. 2022 (GPTQ), arXiv:2210.17323",
+    name "weight as packed integers" "打包的整数权重",
+    why "Frozen weights in 4 or 8 bits; they are made 16 bits wide for each product." "4 或 8 位的冻结权重；每次相乘时还原为 16 位。",
+    release "Nothing needs to: it is what makes the weight small." "无须释放：权重正因它而小。";
+
+    GROUP_SCALES, "scales", "auto_gptq/nn_modules/qlinear",
+    name "scales of groups" "分组缩放",
+    why "One 16-bit scale for each 128 inputs of a row." "每行每 128 个输入一个 16 位缩放。",
+    release "Larger groups would have fewer." "分组越大越少。";
+
+    GROUP_ZEROS, "zeros", "auto_gptq/nn_modules/qlinear",
+    name "zeros of groups" "分组零点",
+    why "One packed zero for each 128 inputs of a row." "每行每 128 个输入一个打包的零点。",
+    release "Larger groups would have fewer." "分组越大越少。";
+
+    GROUP_INDEX, "g_idx", "auto_gptq/nn_modules/qlinear",
+    name "group of each input" "各输入所属分组",
+    why "GPTQ may order inputs by their weight: this says which group each is in." "GPTQ 可按重要性重排输入：它记录各输入所在分组。",
+    release "Nothing needs to: 4 B an input." "无须释放：每个输入 4 B。";
+
     WEIGHT_8_BIT, "", "bitsandbytes/nn/modules.py (Int8Params); Dettmers et al. 2022, arXiv:2208.07339",
     name "weight in 8 bits" "8 位权重",
     why "One frozen weight a byte (LLM.int8)." "冻结权重一个占一字节（LLM.int8）。",

@@ -4,7 +4,7 @@ use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Shape, Symbol, Tensor};
 use super::Run;
 use crate::architecture::{Linear, Param, adapters};
-use crate::ledger::quantized::Quantized;
+use crate::ledger::quantized::{Library, Quantized};
 use crate::text::tensors;
 
 /// `torch.nn.functional.linear`: keeps its input, as `kept`, when the weight is trained. Under autocast input and
@@ -75,7 +75,7 @@ const DEQUANTIZES_ABOVE: u64 = 1536;
 /// has the input's type. (`adapted`: peft clones the output of a 4-bit linear before it adds to it.)
 fn quantized(tape: &mut Tape, x: Var, weight: Param, out: Shape, stored: Quantized, adapted: bool) -> Var {
     let (own, shape) = (tape.dtype(x), tape.shape(x));
-    if !stored.four_bit() {
+    if stored.rounds_input() {
         // LLM.int8 rounds an fp16 copy of the input (bitsandbytes/autograd/_functions.py, `MatMul8bitLt`).
         let half = tape.constant("half", shape, Dtype::Fp16);
         let rounded = tape.constant("int8", shape, Dtype::Byte);
@@ -91,7 +91,8 @@ fn quantized(tape: &mut Tape, x: Var, weight: Param, out: Shape, stored: Quantiz
     let copied = own != low;
     let input = if copied { tape.run("cast", &[x], shape, low, Back::Through) } else { x };
     let width = shape.dims().last().map_or(1, |dim| dim.value(tape.numbers())).max(1);
-    let wide = shape.elements(tape.numbers()) / width > DEQUANTIZES_ABOVE;
+    let bnb = stored.library == Library::Bitsandbytes;
+    let wide = !bnb || shape.elements(tape.numbers()) / width > DEQUANTIZES_ABOVE;
     let scales = (wide && stored.nested()).then(|| {
         let scales = weight.shape.per_block(64);
         [(); 2].map(|()| tape.constant("dequantize scales", scales, Dtype::Fp32))
@@ -111,7 +112,7 @@ fn quantized(tape: &mut Tape, x: Var, weight: Param, out: Shape, stored: Quantiz
         tape.drop(y);
         y = cast;
     }
-    if adapted {
+    if adapted && bnb {
         let clone = tape.run("clone", &[y], out, own, Back::Through);
         tape.drop(y);
         y = clone;

@@ -407,6 +407,13 @@ const fn words(key: Key) -> (Text, Text) {
                 "GaLore 或 APOLLO 投影梯度所用空间的秩",
             ),
         ),
+        Key::QuantMethod => (
+            Text::new("Quantised by", "量化方式"),
+            Text::new(
+                "Who stores the frozen weights: bitsandbytes as it loads them; gptq and awq as they were published",
+                "冻结权重的存储方式：bitsandbytes 在加载时量化；gptq、awq 为已发布的量化权重",
+            ),
+        ),
         Key::LoraDropout => (
             Text::new("LoRA dropout", "LoRA dropout"),
             Text::new(

@@ -23,6 +23,7 @@ pub const fn source(key: Key) -> Option<&'static str> {
             Some("https://huggingface.co/docs/peft/developer_guides/quantization")
         }
         Key::Quantization => Some("https://arxiv.org/abs/2305.14314"),
+        Key::QuantMethod => Some("https://huggingface.co/docs/transformers/quantization/overview"),
         Key::Precision | Key::Autocast => Some(AMP),
         Key::OptimizerImpl => Some("https://docs.pytorch.org/docs/stable/optim.html"),
         Key::Attention => Some(
