@@ -5,7 +5,8 @@ use leptos::prelude::*;
 use super::el::{View, all, el, part, words};
 use super::tabs::{Tab, tabs};
 use super::{
-    State, address, browser, detailed, diagnose, figure, headline, ledger, problems, quick, share, totals,
+    State, address, browser, detailed, diagnose, doctor, figure, headline, ledger, problems, quick, share,
+    totals,
 };
 use crate::config::{Theme, Units, View as Shown};
 use crate::text::{Lang, app as text};
@@ -35,6 +36,7 @@ fn tensors(state: State) -> View {
         figure::view(state, figure::Parts { tabs: true, exports: true }),
         totals::view(state),
         problems::view(state),
+        doctor::view(state),
         ledger::view(state),
     ])
 }

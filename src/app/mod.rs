@@ -6,9 +6,11 @@
 mod address;
 mod browser;
 mod canvas;
+mod compare;
 mod crash;
 mod detailed;
 mod diagnose;
+mod doctor;
 mod el;
 mod embed;
 mod export;
