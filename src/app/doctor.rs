@@ -19,8 +19,8 @@ use crate::units::{signed_size, size};
 
 /// What was found is asked for anew this long after the last change: typing is one change.
 const QUIET: Duration = Duration::from_millis(350);
-/// The first time: what somebody looks at first is there by then.
-const LATER: Duration = Duration::from_millis(900);
+/// The first time: what somebody looks at first is there by then, and the second half of the program as well.
+const LATER: Duration = Duration::from_millis(2500);
 /// Single changes that are shown at once.
 const SHOWN: usize = 6;
 
@@ -156,8 +156,11 @@ impl Doctor {
         let name = names.join(text::AND.get(state.lang()));
         let saved = found["saved"].as_i64().unwrap_or_default().saturating_neg();
         let (word, then) = verdict(&found["fits"]);
-        let spare = signed_size(found["fits"]["spare"].as_i64().unwrap_or_default(), units);
-        let then = text::THEN_SPARE.fill(state.lang(), &[("then", &state.say(then)), ("spare", &spare)]);
+        let spare = found["fits"]["spare"].as_i64().unwrap_or_default();
+        let left = size(spare.unsigned_abs(), units);
+        let (sentence, place) =
+            if spare < 0 { (text::THEN_MISSING, "missing") } else { (text::THEN_SPARE, "spare") };
+        let then = sentence.fill(state.lang(), &[("then", &state.say(then)), (place, &left)]);
         let head = el("p")
             .child(el("b").text(&signed_size(saved, units)))
             .text(" ")

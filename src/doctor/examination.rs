@@ -154,7 +154,8 @@ impl Examination {
 
     fn single(&mut self, case: &Case, change: Change) {
         let Some(found) = Prescription::of(case, &[change]) else { return };
-        if !found.saves() && change.remedy.common && !self.says_useless(change) {
+        let said = self.says_useless(change) || !change.is_seen(case.reserve());
+        if !found.saves() && change.remedy.common && !said {
             let config = Change::all(case.config(), &[change]);
             if let Some(after) = case.answer(&config) {
                 let reason = Reason::of(case.estimate(), &after);

@@ -1,6 +1,7 @@
 //! What a remedy is: a change of keys with its price.
 
 use crate::config::{Config, Key};
+use crate::estimate::Reserve;
 use crate::text::Text;
 
 /// What a change costs, from cheap to dear: first what leaves the result of training as it is, by its time; then
@@ -151,6 +152,11 @@ impl Change {
     /// Whether both decide the same key.
     pub fn excludes(&self, other: &Self) -> bool {
         Key::ALL.iter().any(|key| self.remedy.decides(*key) && other.remedy.decides(*key))
+    }
+
+    /// Whether what it does can be seen: what only the allocator notices takes a replay of it.
+    pub(super) fn is_seen(&self, reserve: Reserve) -> bool {
+        reserve == Reserve::Replayed || !self.remedy.decides(Key::ExpandableSegments)
     }
 
     /// More time for a step, where measured; by its number, which then is a percentage of the layers.

@@ -233,6 +233,8 @@ pub const UNDO: Text = Text::new("Undo", "撤销");
 pub const MORE: Text = Text::new("{count} more changes", "另外 {count} 项改动");
 /// Whether it fits then, and what is left over.
 pub const THEN_SPARE: Text = Text::new("{then}, {spare} to spare", "{then}，余量 {spare}");
+/// That it does not, and what is missing then.
+pub const THEN_MISSING: Text = Text::new("{then}, {missing} missing", "{then}，还差 {missing}");
 /// Heading of the buttons that set the largest value.
 pub const LARGEST_VALUES: Text = Text::new("As large as fits", "放得下的最大值");
 /// Heading of the comparison.

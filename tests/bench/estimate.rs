@@ -1,10 +1,11 @@
-//! How many estimates one core gives in a second, and how many links it reads.
+//! How many estimates one core gives in a second, how many links it reads, how long a search takes.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use trainmem::config::Config;
-use trainmem::estimate::estimate;
+use trainmem::doctor::{Case, Change, Search, changes};
+use trainmem::estimate::{Reserve, estimate};
 
 /// What the page starts with (32 layers), and the deepest preset (80).
 const CASES: [(&str, Option<&str>); 2] = [("default", None), ("qwen2.5-72b", Some("qwen2.5-72b"))];
@@ -33,5 +34,36 @@ fn links(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, estimates, links);
+/// What a search asks: this many configurations of a 70B model, each a set of changes that people reach for.
+const ASKED: usize = 10_000;
+
+fn searches(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("doctor");
+    group.sample_size(10);
+    let link = "model=llama-3.1-70b&precision=bf16-autocast&batch=8&gpus=8&gpu=rtx-4090";
+    let case = Case::of(&Config::from_link(link).config, Reserve::Typical)
+        .unwrap_or_else(|problems| panic!("{problems:?}"));
+    let choices: Vec<Change> = changes(case.config());
+    let sets = choices.iter().flat_map(|a| choices.iter().map(move |b| [*a, *b]));
+    let configs: Vec<Config> = sets
+        .cycle()
+        .map(|set| Change::all(case.config(), &set))
+        .filter(|config| case.outcome(config).is_some())
+        .take(ASKED)
+        .collect();
+    group.throughput(Throughput::Elements(ASKED as u64));
+    group.bench_function("10,000 configurations of a 70B model", |bencher| {
+        bencher.iter(|| configs.iter().filter_map(|config| case.outcome(black_box(config))).count());
+    });
+    group.bench_function("the cheapest set that fits", |bencher| {
+        bencher.iter(|| {
+            let mut search = Search::new(&case);
+            while !search.advance(&case, 64) {}
+            search.len()
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, estimates, links, searches);
 criterion_main!(benches);

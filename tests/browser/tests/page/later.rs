@@ -38,10 +38,11 @@ async fn save_each(page: &Page) -> Result {
     save(page, "md", "| :-- | --: |").await
 }
 
-/// One worker, and every answer its own.
+/// One worker, and every answer its own (what the page asks by itself comes on top).
 async fn expect_a_worker(page: &Page) -> Result {
     let seen = page.eval("[saved.workers, saved.answers]").await?;
-    ensure!(seen == serde_json::json!([1, 3]), "workers and their answers: {seen}");
+    let all_of_one = page.eval("saved.workers === 1 && saved.answers >= 3").await?;
+    ensure!(all_of_one == true, "workers and their answers: {seen}");
     Ok(())
 }
 
