@@ -233,6 +233,18 @@ fn a_weight_in_another_type_is_found() {
 }
 
 #[test]
+fn what_fsdp_gathers_is_found() {
+    // One layer of Llama 3.1 8B in bf16, as its shards arrive.
+    let text = "  File \"/x/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py\", line 190, in foreach_all_gather\n    \
+                all_gather_input, all_gather_output = allocate(\n\
+                torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 418.00 MiB. GPU 0 has a total capacity of \
+                79.15 GiB of which 1.00 MiB is free.";
+    let found = beside("model=llama-3.1-8b&precision=bf16-mixed&data_parallel=fsdp&gpus=8", text);
+    let first = &found.candidates[0];
+    assert_eq!((first.fit, first.entry.tensor.id), (Fit::Same, "all_gather_output"));
+}
+
+#[test]
 fn the_line_that_failed_decides_among_equals() {
     let text = asked("224.00 MiB", "return self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))");
     let found = beside("model=llama-3.1-8b&precision=bf16&seq=8192", &text);

@@ -98,12 +98,12 @@ pub const VAGUE: Text = Text::new(
 );
 /// The likeliest tensor, in a sentence.
 pub const LIKELIEST: Text = Text::new(
-    "Most likely {name} ({what}), {size}, asked for in the {phase}.",
+    "Most likely {name} ({what}), {size}, asked for in: {phase}.",
     "最可能是 {name}（{what}），{size}，在{phase}时申请。",
 );
 /// The same at another batch or length.
 pub const LIKELIEST_IF: Text = Text::new(
-    "Most likely {name} ({what}) {fit}, {size}, asked for in the {phase}: the run differs from the configuration in this.",
+    "Most likely {name} ({what}) {fit}, {size}, asked for in: {phase}. The run differs from the configuration in this.",
     "最可能是 {name}（{what}），{fit}为 {size}，在{phase}时申请：实际运行在这一点上与配置不同。",
 );
 /// Between why and release.

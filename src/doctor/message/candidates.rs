@@ -273,20 +273,22 @@ fn size(entry: &Entry, symbols: &Symbols) -> u64 {
 /// Whether a tensor is asked for in this part of the run.
 fn in_time(when: When, entry: &Entry) -> bool {
     let lasting = entry.from == Phase::Always;
+    // What engines make around each layer is asked for again and again while its row lives; all else when it is born.
+    let until = if entry.block == Block::Overhead { entry.until } else { entry.from };
+    let within = |first: Phase, last: Phase| !lasting && entry.from <= last && until >= first;
     match when {
         When::Loading => lasting && entry.block == Block::Parameters,
         // Wrappers make copies and buffers of the weights' sizes.
         When::Setup => lasting,
         When::Forward | When::Evaluation => {
-            matches!(entry.from, Phase::Embedding | Phase::Forward | Phase::Loss)
-                || lasting && entry.block == Block::Overhead
+            within(Phase::Embedding, Phase::Loss) || lasting && entry.block == Block::Overhead
         }
-        When::Loss => entry.from == Phase::Loss,
-        When::Backward => {
-            matches!(entry.from, Phase::LossBackward | Phase::Backward | Phase::EmbeddingBackward)
-        }
+        When::Loss => within(Phase::Loss, Phase::Loss),
+        When::Backward => within(Phase::LossBackward, Phase::EmbeddingBackward),
         // States are made in the first step.
-        When::Step => entry.from == Phase::Optimizer || entry.block == Block::Optimizer,
+        When::Step => {
+            within(Phase::Optimizer, Phase::Optimizer) || lasting && entry.block == Block::Optimizer
+        }
         When::Saving => false,
     }
 }

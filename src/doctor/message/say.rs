@@ -1,9 +1,9 @@
 //! The parts of a diagnosis in words, for the terminal and the page.
 
 use super::candidates::round_in;
-use super::{Amount, Candidate, Failure, Finding, Fit, Host, Kind, Lack, Place, Process, cards_of};
+use super::{Amount, Candidate, Failure, Finding, Fit, Host, Kind, Lack, Place, Process, When, cards_of};
 use crate::config::Units;
-use crate::ledger::Symbol;
+use crate::ledger::{Block, Phase, Symbol};
 use crate::text::{Lang, Text, ledger, oom as text};
 use crate::units::size;
 use std::fmt::Display;
@@ -157,7 +157,7 @@ pub fn likeliest(candidate: &Candidate, lang: Lang, units: Units) -> Vec<String>
     let tensor = candidate.tensor();
     let name = candidate.entry.name();
     let (what, bytes) = (tensor.name.get(lang), size(candidate.bytes, units));
-    let phase = ledger::phase(candidate.entry.from).get(lang);
+    let phase = asked_in(candidate, lang);
     let fit = fit(candidate.fit, lang);
     let values: [(&str, &dyn Display); 5] =
         [("name", &name), ("what", &what), ("size", &bytes), ("phase", &phase), ("fit", &fit)];
@@ -165,6 +165,17 @@ pub fn likeliest(candidate: &Candidate, lang: Lang, units: Units) -> Vec<String>
     let why = text::WHY.fill(lang, &[("why", &tensor.why().get(lang))]);
     let release = text::RELEASE.fill(lang, &[("release", &tensor.release().get(lang))]);
     vec![sentence.fill(lang, &values), why, release]
+}
+
+/// When a candidate is asked for.
+pub(super) fn asked_in(candidate: &Candidate, lang: Lang) -> &'static str {
+    let entry = &candidate.entry;
+    match (entry.from, entry.block) {
+        (Phase::Always, Block::Parameters) => text::when(When::Loading).get(lang),
+        (Phase::Always, Block::Optimizer) => text::when(When::Step).get(lang),
+        (Phase::Always, _) => text::when(When::Setup).get(lang),
+        (phase, _) => ledger::phase(phase).get(lang),
+    }
 }
 
 /// A candidate's shape with its numbers, `b·s·V · 4 B`: and with numbers in the symbols' places.

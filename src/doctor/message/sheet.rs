@@ -1,10 +1,10 @@
 //! A diagnosis as headings, facts, sentences and tables: what the terminal prints and the page shows.
 
 use super::allocator::Rounding;
-use super::say::{facts, finding, fit, formula, likeliest};
+use super::say::{asked_in, facts, finding, fit, formula, likeliest};
 use super::{Candidate, Diagnosis, Failure, Message, Reading};
 use crate::config::Units;
-use crate::text::{Lang, Text, ledger, oom as text, report};
+use crate::text::{Lang, Text, oom as text, report};
 use crate::units::size;
 
 /// One heading and what stands below it.
@@ -129,7 +129,7 @@ fn which(failure: &Failure, candidates: &[Candidate], beside: bool, lang: Lang, 
             fit(candidate.fit, lang),
             size(candidate.bytes, units),
             name(candidate),
-            ledger::phase(candidate.entry.from).get(lang).to_owned(),
+            asked_in(candidate, lang).to_owned(),
             candidate.entry.count.to_string(),
             candidate.entry.dtype.word().to_owned(),
             formula(candidate),
