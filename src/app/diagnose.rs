@@ -1,39 +1,46 @@
-//! “Bring what you have”: a `config.json`, a share link or a JSON configuration is read, and what was understood is
-//! listed beside what was not.
+//! “Bring what you have”: an out-of-memory message, a file or a link is read beside the page, and what it says, what it
+//! means and what it changes is shown; one click fills it in.
+
+use std::cell::RefCell;
 
 use leptos::prelude::*;
+use serde_json::Value;
 use wasm_bindgen::JsCast;
 use web_sys::{DragEvent, File, HtmlInputElement};
 
-use super::State;
-use super::browser::{self, value_of};
-use super::el::{View, all, el, none, part};
-use crate::config::{Config, FIELDS, Key, Problem, Read, Section};
+use super::el::{El, View, all, el, follow, none, part};
+use super::later::{self, Told};
+use super::{State, address, browser, browser::value_of};
+use crate::config::{Config, Key, Problem};
+use crate::jobs::Request;
 use crate::text::{Text, app as text};
-
-/// What was made of a text: keys with their values, and what was not understood.
-#[derive(Clone, Default)]
-struct Made {
-    found: Option<Vec<String>>,
-    problems: Vec<Problem>,
-}
 
 /// The view.
 pub(super) fn view(state: State) -> View {
-    let made = RwSignal::new(Made::default());
-    let read = move |brought: &str| {
-        made.set(match parse(brought) {
-            Ok(read) => {
-                let outcome = Made { found: Some(understood(&read.config)), problems: read.problems.clone() };
-                let view = state.view.get_untracked();
-                state.load(read);
-                state.change(|config| config.page.view = view);
-                outcome
-            }
-            Err(problem) => Made { found: None, problems: vec![problem] },
-        });
-    };
-    let result = el("div").attr("aria-live", "polite").child(part(move || report(state, &made.get())));
+    let brought = RwSignal::new(String::new());
+    let made = RwSignal::new(Value::Null);
+    // What is read again when the configuration, the language or the unit changes; the last request goes before.
+    let asked = RefCell::new(None);
+    follow(Box::new(move || {
+        let text = brought.get();
+        if text.trim().is_empty() {
+            return made.set(Value::Null);
+        }
+        let shown = state.shown.get();
+        let link = state.config.with(address::query);
+        let request = Request::Bring { lang: shown.lang, units: shown.units, link, text };
+        *asked.borrow_mut() = Some(later::ask(&request, move |told| match told {
+            // The view may be gone by now, and its signal with it: then nothing is set.
+            Told::Done(json) => drop(made.try_set(serde_json::from_str(&json).unwrap_or_default())),
+            Told::Failed => state.toast.set(Some((text::FAILED, None))),
+            Told::Progress(_) => {}
+        }));
+    }));
+    let read = move |content: &str| brought.set(content.to_owned());
+    let result = el("div")
+        .attr("id", "brought")
+        .attr("aria-live", "polite")
+        .child(part(move || made.with(|made| report(state, made))));
     el("div")
         .attr("class", "group")
         .child(el("h2").say(state, text::BRING))
@@ -43,21 +50,96 @@ pub(super) fn view(state: State) -> View {
         .into()
 }
 
+/// What came back of a reading: each part of it, and what filling it in changes.
+fn report(state: State, made: &Value) -> View {
+    let mut views: Vec<View> = list(&made["parts"]).map(section).collect();
+    let link = made["link"].as_str().unwrap_or_default().to_owned();
+    if !link.is_empty() {
+        let changes = el("ul").attr("class", "found").child(items(&made["changes"]));
+        let button = el("button")
+            .attr("type", "button")
+            .attr("id", "fill-in")
+            .on("click", move |_| {
+                let view = state.view.get_untracked();
+                state.load(Config::from_link(&link));
+                state.change(|config| config.page.view = view);
+            })
+            .text(state.say(text::FILL_IN));
+        views.push(el("h3").text(state.say(text::WOULD_CHANGE)).into());
+        views.push(changes.into());
+        views.push(el("div").attr("class", "row").child(button).into());
+    }
+    views.into()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn words(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn items(sentences: &Value) -> Vec<View> {
+    list(sentences).map(|sentence| el("li").text(words(sentence)).into()).collect()
+}
+
+/// One heading with its facts, sentences and table.
+fn section(part: &Value) -> View {
+    let rows = |tag: &'static str, cells: &Value, name: &'static str| -> El {
+        list(cells).fold(el(tag), |row, cell| row.child(el(name).text(words(cell))))
+    };
+    let mut views = Vec::new();
+    if !words(&part["heading"]).is_empty() {
+        views.push(el("h3").text(words(&part["heading"])).into());
+    }
+    if list(&part["facts"]).next().is_some() {
+        let lines = list(&part["facts"]).map(|fact| {
+            let label = el("th").attr("scope", "row").text(words(&fact[0]));
+            el("tr").child(label).child(el("td").text(words(&fact[1]))).into()
+        });
+        views.push(el("table").attr("class", "facts").child(lines.collect::<Vec<View>>()).into());
+    }
+    if list(&part["sentences"]).next().is_some() {
+        views.push(el("ul").attr("class", "found").child(items(&part["sentences"])).into());
+    }
+    if list(&part["rows"]).next().is_some() {
+        let names = list(&part["columns"]).map(|column| &column[0]);
+        let head =
+            names.fold(el("tr"), |row, name| row.child(el("th").attr("scope", "col").text(words(name))));
+        let body: Vec<View> = list(&part["rows"]).map(|row| rows("tr", row, "td").into()).collect();
+        let table =
+            el("table").attr("class", "facts").child(el("thead").child(head)).child(el("tbody").child(body));
+        let scroll = el("div")
+            .attr("class", "scroll")
+            .attr("tabindex", "0")
+            .attr("role", "region")
+            .attr("aria-label", words(&part["heading"]));
+        views.push(scroll.child(table).into());
+    }
+    views.into()
+}
+
 /// In the detailed view: a model's own `config.json`, beside whatever else was asked.
 pub(super) fn config_json(state: State) -> View {
-    let made = RwSignal::new(Made::default());
+    let problem = RwSignal::new(None::<Problem>);
     let read = move |json: &str| {
         let mut next = state.config.get_untracked();
         next.model = None;
         next.params = None;
-        let problem = next.set(Key::Architecture.word(), json).err();
+        let refused = next.set(Key::Architecture.word(), json).err();
         let read = next.architecture != state.config.with_untracked(|config| config.architecture.clone());
-        if problem.is_none() || read {
+        if refused.is_none() || read {
             state.change(|config| *config = next);
         }
-        made.set(Made { found: None, problems: problem.into_iter().collect() });
+        problem.set(refused);
     };
-    let result = el("div").attr("aria-live", "polite").child(part(move || report(state, &made.get())));
+    let said = move || {
+        let Some(problem) = problem.get() else { return none() };
+        let heading = el("h3").text(state.say(text::NOT_UNDERSTOOD)).into();
+        all([heading, el("p").attr("class", "problem").text(&problem.message(state.lang())).into()])
+    };
+    let result = el("div").attr("aria-live", "polite").child(part(said));
     el("div")
         .attr("class", "group")
         .child(dropping(state, "config-json", text::CONFIG_LABEL, text::USE_IT, read))
@@ -105,7 +187,7 @@ fn dropping(
     let file = el("input")
         .attr("type", "file")
         .attr("class", "visually-hidden")
-        .attr("accept", ".json,.txt,application/json")
+        .attr("accept", ".json,.yaml,.yml,.toml,.sh,.log,.txt,application/json,text/plain")
         .on("change", picked);
     let file = el("label").attr("class", "button").say(state, text::PICK_FILE).child(file);
     let button = el("button")
@@ -124,42 +206,4 @@ fn dropping(
         .child(area)
         .child(el("div").attr("class", "row").child(button).child(file))
         .into()
-}
-
-/// JSON starts with a brace; everything else is a link.
-fn parse(brought: &str) -> Result<Read, Problem> {
-    let brought = brought.trim();
-    if brought.starts_with(['{', '[']) { Config::from_json(brought) } else { Ok(Config::from_link(brought)) }
-}
-
-/// Keys and fields that differ from the defaults, as they are written.
-fn understood(config: &Config) -> Vec<String> {
-    let default = Config::default();
-    let keys = Key::ALL.iter().filter(|key| **key != Key::Architecture && key.section() != Section::Page);
-    let names = keys.map(|key| key.word()).chain(FIELDS.iter().map(|field| field.name));
-    let values = names.map(|name| (name, config.get(name)));
-    values
-        .filter(|(name, value)| *value != default.get(name))
-        .map(|(name, value)| format!("{name} = {value}"))
-        .collect()
-}
-
-fn report(state: State, made: &Made) -> View {
-    let lang = state.lang();
-    let found = made.found.as_ref().map(|found| {
-        let heading = el("h3").text(state.say(text::UNDERSTOOD)).into();
-        if found.is_empty() {
-            return all([heading, el("p").attr("class", "help").text(state.say(text::NOTHING_FOUND)).into()]);
-        }
-        let items: Vec<View> =
-            found.iter().map(|item| el("li").child(el("code").text(item)).into()).collect();
-        all([heading, el("ul").attr("class", "found").child(items).into()])
-    });
-    if made.problems.is_empty() {
-        return found.into();
-    }
-    let heading = el("h3").text(state.say(text::NOT_UNDERSTOOD)).into();
-    let item = |it: &Problem| el("li").attr("class", "problem").text(&it.message(lang)).into();
-    let items: Vec<View> = made.problems.iter().map(item).collect();
-    all([found.unwrap_or_else(none), heading, el("ul").attr("class", "found").child(items).into()])
 }

@@ -8,6 +8,7 @@
 //! [`Request::begin`] returns. A configuration travels as its link, which holds all of it.
 
 mod advice;
+mod bring;
 mod export;
 
 pub use export::Format;
@@ -47,6 +48,18 @@ pub enum Request {
         /// The second, as somebody pasted it.
         after: String,
     },
+    /// What a reader brings (a message, a file, a link): read and held against a configuration. The answer is JSON:
+    /// `parts` to show, the `link` of the configuration that it leads to, and the `changes` to that.
+    Bring {
+        /// The language of the answer.
+        lang: Lang,
+        /// The unit of its sizes.
+        units: Units,
+        /// The configuration that is there.
+        link: String,
+        /// What was brought.
+        text: String,
+    },
 }
 
 /// Between the parts of a written request; no part but the last may hold one.
@@ -61,6 +74,9 @@ impl Request {
             }
             Self::Advice { lang, units, link } => ["advice", lang.code(), units.word(), link].join("\n"),
             Self::Compare { lang, before, after } => ["compare", lang.code(), before, after].join("\n"),
+            Self::Bring { lang, units, link, text } => {
+                ["bring", lang.code(), units.word(), link, text].join("\n")
+            }
         }
     }
 
@@ -93,6 +109,15 @@ impl Request {
                     after: parts.next()?.to_owned(),
                 })
             }
+            "bring" => {
+                let mut parts = rest.splitn(4, BETWEEN);
+                Some(Self::Bring {
+                    lang: Lang::parse(parts.next()?)?,
+                    units: Units::parse(parts.next()?)?,
+                    link: parts.next()?.to_owned(),
+                    text: parts.next()?.to_owned(),
+                })
+            }
             _ => None,
         }
     }
@@ -105,6 +130,9 @@ impl Request {
             }
             Self::Advice { lang, units, link } => advice::begin(lang, units, &link),
             Self::Compare { lang, before, after } => at_once(move || advice::compare(lang, &before, &after)),
+            Self::Bring { lang, units, link, text } => {
+                at_once(move || bring::bring(lang, units, &link, &text))
+            }
         }
     }
 }
@@ -179,6 +207,14 @@ mod tests {
                 assert_eq!(Request::read(&request.write()), Some(request));
             }
         }
+    }
+
+    #[test]
+    fn what_is_brought_may_have_many_lines() {
+        let text = "a\n\nb\n".to_owned();
+        let link = "batch=2".to_owned();
+        let request = Request::Bring { lang: Lang::En, units: Units::Gib, link, text };
+        assert_eq!(Request::read(&request.write()), Some(request));
     }
 
     #[test]

@@ -152,13 +152,14 @@ pub const NOT_A_SIZE: Text =
 pub const BRING: Text = Text::new("Bring what you have", "用现成的内容开始");
 /// What can be brought.
 pub const BRING_HELP: Text = Text::new(
-    "A model's config.json, a share link, or a JSON configuration. The page fills in what it understands and lists what it does not. Nothing leaves the browser.",
-    "模型的 config.json、分享链接或 JSON 配置均可。页面会填入能识别的项，并列出不能识别的部分；内容不会离开浏览器。",
+    "An out-of-memory message or the whole log around it, a model's config.json, a share link, or a JSON configuration. A message is held against the configuration of this page: the tensor that failed to fit is named. Nothing leaves the browser.",
+    "显存不足报错或整份日志、模型的 config.json、分享链接或 JSON 配置均可。报错会与本页的配置对照，指出放不下的是哪个张量；内容不会离开浏览器。",
 );
 /// Label of the place.
 pub const BRING_LABEL: Text = Text::new("Paste here, or drop a file", "粘贴到这里，或拖入文件");
 /// Placeholder of the place.
-pub const PASTE_HERE: Text = Text::same("{ \"model_type\": \"llama\", \"hidden_size\": 4096, … }");
+pub const PASTE_HERE: Text =
+    Text::same("CUDA out of memory. Tried to allocate …\n\n{ \"model_type\": \"llama\", … }");
 /// Button.
 pub const READ_IT: Text = Text::new("Read it", "读取");
 /// File button.
@@ -167,6 +168,10 @@ pub const PICK_FILE: Text = Text::new("Choose a file", "选择文件");
 pub const UNDERSTOOD: Text = Text::new("Understood", "已识别");
 /// Heading of the rest.
 pub const NOT_UNDERSTOOD: Text = Text::new("Not understood", "未能识别");
+/// Heading of what filling in changes.
+pub const WOULD_CHANGE: Text = Text::new("Filling it in changes", "填入后将改变");
+/// Button.
+pub const FILL_IN: Text = Text::new("Fill in the form", "填入表单");
 /// Everything is at its default.
 pub const NOTHING_FOUND: Text =
     Text::new("Nothing that differs from the defaults.", "没有与默认值不同的设置。");

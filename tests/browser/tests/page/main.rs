@@ -1,6 +1,7 @@
 //! A reader's walk through the built page, in a real browser.
 
 mod access;
+mod diagnose;
 mod doctor;
 mod embed;
 mod fallback;
