@@ -60,9 +60,9 @@ fn report(state: State, made: &Value) -> View {
             .attr("type", "button")
             .attr("id", "fill-in")
             .on("click", move |_| {
-                let view = state.view.get_untracked();
+                let page = state.config.with_untracked(|config| config.page.clone());
                 state.load(Config::from_link(&link));
-                state.change(|config| config.page.view = view);
+                state.change(|config| config.page = page);
             })
             .text(state.say(text::FILL_IN));
         views.push(el("h3").text(state.say(text::WOULD_CHANGE)).into());
