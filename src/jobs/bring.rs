@@ -1,9 +1,10 @@
-//! What a reader brings: an out-of-memory message or a log, a model's file, a configuration, a link.
+//! What a reader brings: an out-of-memory message or a log, a model's or a framework's file, a launch command, a link.
 
-use crate::config::{Config, FIELDS, Key, Problem, Read, Section, Units};
+use crate::config::{Config, FIELDS, Key, Section, Units};
 use crate::doctor::message::{self, Beside, Diagnosis, Fit, Part, say, sheet};
 use crate::estimate::{estimate, requests};
-use crate::text::{Lang, Text, app as text};
+use crate::import::{self, Format, Import, Unreadable};
+use crate::text::{Lang, app as text};
 use serde::Serialize;
 
 /// What was made of it.
@@ -21,17 +22,20 @@ struct Brought {
 pub(super) fn bring(lang: Lang, units: Units, link: &str, brought: &str) -> String {
     let here = Config::from_link(link).config;
     let brought = brought.trim();
-    // A message may start with a bracket (`[rank0]: …`), and a JSON file never tells of a failure.
+    // A JSON file never tells of a failure.
     let message = if brought.starts_with('{') { message::Message::default() } else { message::read(brought) };
-    let made = if !message.is_empty() {
+    // Settings alone are what files and commands have, too.
+    let tells = !(message.failures.is_empty() && message.readings.is_empty() && message.cards.is_empty());
+    let made = if tells {
         failure(&here, message, lang, units)
-    } else if brought.starts_with(['{', '[']) {
-        match Config::from_json(brought) {
-            Ok(read) => configuration(&here, &read, lang),
-            Err(problem) => Brought { parts: refused(&[problem], lang), ..Brought::default() },
-        }
     } else {
-        configuration(&here, &Config::from_link(brought), lang)
+        match imported(&here, brought) {
+            Ok(import) => configuration(&here, &import, lang),
+            Err(_) if !message.is_empty() => failure(&here, message, lang, units),
+            Err(reason) => {
+                Brought { parts: vec![refused(vec![reason.message(lang)], lang)], ..Brought::default() }
+            }
+        }
     };
     // Keys are strings, so nothing here can fail to be written.
     serde_json::to_string(&made).unwrap_or_default()
@@ -74,27 +78,35 @@ fn suggested(diagnosis: &Diagnosis, here: &Config) -> Vec<(Key, String)> {
     all
 }
 
+/// Reads a file or a command over the configuration that is there; a link of this page's is a whole configuration.
+fn imported(here: &Config, brought: &str) -> Result<Import, Unreadable> {
+    let import = import::read_all(&[brought], here)?;
+    if import.formats == [Format::Own] { import::read(brought) } else { Ok(import) }
+}
+
 /// A configuration as it was read.
-fn configuration(here: &Config, read: &Read, lang: Lang) -> Brought {
-    let found = differences(&read.config, &Config::default());
-    let mut parts = vec![Part {
-        heading: text::UNDERSTOOD.get(lang).to_owned(),
-        sentences: if found.is_empty() { vec![text::NOTHING_FOUND.get(lang).to_owned()] } else { found },
-        ..Part::default()
-    }];
-    parts.extend(refused(&read.problems, lang));
-    Brought { parts, changes: differences(&read.config, here), link: link_of(&read.config, here) }
-}
-
-fn refused(problems: &[Problem], lang: Lang) -> Vec<Part> {
-    listed(text::NOT_UNDERSTOOD, problems.iter().map(|problem| problem.message(lang)).collect(), lang)
-}
-
-fn listed(heading: Text, sentences: Vec<String>, lang: Lang) -> Vec<Part> {
-    if sentences.is_empty() {
-        return Vec::new();
+fn configuration(here: &Config, import: &Import, lang: Lang) -> Brought {
+    let mut understood = import.report(lang);
+    let rest = understood.split_off((1 + import.understood.len()).min(understood.len()));
+    if import.is_empty() {
+        understood.push(text::NOTHING_FOUND.get(lang).to_owned());
     }
-    vec![Part { heading: heading.get(lang).to_owned(), sentences, ..Part::default() }]
+    let heading = text::UNDERSTOOD.get(lang).to_owned();
+    let mut parts = vec![Part { heading, sentences: trimmed(understood), ..Part::default() }];
+    if !rest.is_empty() {
+        parts.push(refused(rest, lang));
+    }
+    Brought { parts, changes: differences(&import.config, here), link: link_of(&import.config, here) }
+}
+
+fn refused(sentences: Vec<String>, lang: Lang) -> Part {
+    let heading = text::NOT_TAKEN_OVER.get(lang).to_owned();
+    Part { heading, sentences: trimmed(sentences), ..Part::default() }
+}
+
+/// What a terminal indents.
+fn trimmed(sentences: Vec<String>) -> Vec<String> {
+    sentences.into_iter().map(|sentence| sentence.trim_start().to_owned()).collect()
 }
 
 /// Keys and fields of one configuration that another has otherwise, as they are written.
@@ -155,10 +167,15 @@ mod tests {
     #[test]
     fn files_and_links_are_configurations() {
         let made = brought("batch=2", "#model=qwen3-8b&batch=4&bach=5");
-        assert!(text(&made).contains("model = qwen3-8b") && text(&made).contains("bach"), "{made}");
+        assert!(text(&made).contains("model=qwen3-8b") && text(&made).contains("bach"), "{made}");
         assert_eq!(made["changes"], serde_json::json!(["model = qwen3-8b", "batch = 4"]));
         let made = brought("", r#"{"model_type": "llama", "hidden_size": 2048}"#);
         assert!(made["link"].as_str().unwrap().contains("hidden_size=2048"), "{made}");
+        let command = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-8B --bf16 True \
+                       --per_device_train_batch_size 2 --output_dir out";
+        let made = brought("seq=4096", command);
+        let link = made["link"].as_str().unwrap();
+        assert!(link.contains("qwen3-8b") && link.contains("batch=2") && link.contains("seq=4096"), "{made}");
         let broken = brought("", "{");
         assert_eq!((&broken["link"], broken["parts"].as_array().map(Vec::len)), (&Value::from(""), Some(1)));
     }

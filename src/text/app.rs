@@ -152,8 +152,8 @@ pub const NOT_A_SIZE: Text =
 pub const BRING: Text = Text::new("Bring what you have", "用现成的内容开始");
 /// What can be brought.
 pub const BRING_HELP: Text = Text::new(
-    "An out-of-memory message or the whole log around it, a model's config.json, a share link, or a JSON configuration. A message is held against the configuration of this page: the tensor that failed to fit is named. Nothing leaves the browser.",
-    "显存不足报错或整份日志、模型的 config.json、分享链接或 JSON 配置均可。报错会与本页的配置对照，指出放不下的是哪个张量；内容不会离开浏览器。",
+    "An out-of-memory message or the whole log around it, a launch command, a framework's configuration (DeepSpeed, accelerate, LLaMA-Factory, axolotl, torchtitan, Megatron), a model's config.json, or a share link. A message is held against the configuration of this page: the tensor that failed to fit is named. Nothing leaves the browser.",
+    "显存不足报错或整份日志、启动命令、框架配置（DeepSpeed、accelerate、LLaMA-Factory、axolotl、torchtitan、Megatron）、模型的 config.json 或分享链接均可。报错会与本页的配置对照，指出放不下的是哪个张量；内容不会离开浏览器。",
 );
 /// Label of the place.
 pub const BRING_LABEL: Text = Text::new("Paste here, or drop a file", "粘贴到这里，或拖入文件");
@@ -168,6 +168,8 @@ pub const PICK_FILE: Text = Text::new("Choose a file", "选择文件");
 pub const UNDERSTOOD: Text = Text::new("Understood", "已识别");
 /// Heading of the rest.
 pub const NOT_UNDERSTOOD: Text = Text::new("Not understood", "未能识别");
+/// Heading of what a file says in vain, and of what it leaves open.
+pub const NOT_TAKEN_OVER: Text = Text::new("Not taken over, or assumed", "未采用或假定的内容");
 /// Heading of what filling in changes.
 pub const WOULD_CHANGE: Text = Text::new("Filling it in changes", "填入后将改变");
 /// Button.

@@ -71,7 +71,7 @@ fn a_file_is_read_and_filled_in() {
     browse("bring-file", |page: Page| async move {
         page.open("#view=diagnose&theme=dark").await?;
         bring(&page, r#"{"model": "qwen3-8b", "batch": 4, "bach": 5}"#).await?;
-        for words in ["model = qwen3-8b", "batch = 4", "bach"] {
+        for words in ["model=qwen3-8b", "batch=4", "bach"] {
             shows(&page, words).await?;
         }
         ensure!(!page.fragment().await?.contains("qwen3"), "it was filled in before anybody asked");
