@@ -25,6 +25,7 @@ const FC1_GATED: Names = linear!("mlp.linear_fc1", Mlp, [TWO_F], H);
 const FC1: Names = linear!("mlp.linear_fc1", Mlp, [F], H);
 const FC2: Names = linear!("mlp.linear_fc2", Mlp, [H], F);
 const SHARED_FC1: Names = linear!("mlp.shared_experts.linear_fc1", SharedExperts, [TWO_SHARED], H);
+const SHARED_FC1_PLAIN: Names = linear!("mlp.shared_experts.linear_fc1", SharedExperts, [SHARED], H);
 const SHARED_FC2: Names = linear!("mlp.shared_experts.linear_fc2", SharedExperts, [H], SHARED);
 
 const Q_PROJ: Names = linear!("self_attention.linear_q_proj", Attention, [A, QK], H);
@@ -49,6 +50,8 @@ struct Choices {
     normalisation: Option<Normalisation>,
     rotary: Option<bool>,
     gated: Option<bool>,
+    /// Experts that every token passes.
+    shared: bool,
 }
 
 impl Choices {
@@ -63,6 +66,10 @@ impl Choices {
             rotary: text("position_embedding_type")
                 .map(|kind| kind != "learned_absolute" && kind != "absolute"),
             gated: fields.get("mlp_gated").and_then(Value::as_bool),
+            shared: fields
+                .get("shared_expert_intermediate_size")
+                .and_then(Value::as_u64)
+                .is_some_and(|n| n > 0),
         }
     }
 
@@ -130,7 +137,15 @@ impl Architecture {
         if let Some(last) = &mut final_norm {
             *last = choices.norm(last, weights::FINAL_NORM);
         }
-        Self { kinds: kinds.collect(), embedding, final_norm, ..self.clone() }
+        let mut symbols = self.symbols;
+        for (symbol, key) in
+            [(Symbol::M, "moe_intermediate_size"), (Symbol::Shared, "shared_expert_intermediate_size")]
+        {
+            if let Some(size) = fields.get(key).and_then(Value::as_u64).filter(|size| *size > 0) {
+                symbols.set(symbol, size);
+            }
+        }
+        Self { kinds: kinds.collect(), embedding, final_norm, symbols, ..self.clone() }
     }
 }
 
@@ -233,7 +248,10 @@ fn mixture(old: &Moe, choices: Choices, ep: u64) -> Moe {
         routing: old.routing,
         gate_up: linear("mlp.experts.linear_fc1.weight", Group::Experts, &[experts, fc1, H]),
         down: linear("mlp.experts.linear_fc2.weight", Group::Experts, &[experts, H, M]),
-        shared: old.shared.map(|_| gated(SHARED_FC1, SHARED_FC2, SHARED, false)),
+        shared: (old.shared.is_some() || choices.shared).then(|| {
+            let fc1 = if choices.gated == Some(false) { SHARED_FC1_PLAIN } else { SHARED_FC1 };
+            gated(fc1, SHARED_FC2, SHARED, false)
+        }),
         shared_gate: old
             .shared_gate
             .map(|_| linear("mlp.shared_experts.gate_weight", Group::SharedExperts, &[Dim::Const(1), H])),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::access::{Name, unknown};
 use super::keys::Key;
+use super::kind::Kind;
 use super::link::version;
 use super::problem::{Problem, ProblemKind, Problems};
 use super::{Config, Read};
@@ -81,7 +82,10 @@ impl Config {
             _ if key == "v" => problems.check(version(&plain(value))),
             (Some(Name::Key(_)), Value::Null) => {}
             (Some(name), value) => problems.check(self.assign(name, value)),
-            (None, value) => problems.note(|| unknown(key, &plain(value))),
+            (None, value) => match (switched_off(key), value) {
+                (Some(name), Value::Bool(off)) => problems.check(self.assign(name, &Value::Bool(!off))),
+                _ => problems.note(|| unknown(key, &plain(value))),
+            },
         }
     }
 
@@ -106,6 +110,12 @@ impl Config {
     pub fn to_json(&self) -> String {
         format!("{:#}", Value::Object(self.to_object()))
     }
+}
+
+/// The switch that an argument turns off: `no_gradient_accumulation_fusion` (Megatron-LM's `--no-…`).
+fn switched_off(key: &str) -> Option<Name> {
+    let name = Name::find(key.strip_prefix("no_")?)?;
+    matches!(name, Name::Key(_)).then_some(name).filter(|name| name.kind() == Kind::Flag)
 }
 
 /// Python writes `NaN`, `Infinity` and `-Infinity` into JSON (`time_step_limit` of Mamba models); no size depends on

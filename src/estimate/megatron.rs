@@ -1,9 +1,9 @@
 //! What a configuration says of a Megatron run.
 
 use super::setup::{flag, note, switch};
-use crate::architecture::{Architecture, Body, Output, Weight};
+use crate::architecture::{Architecture, Body, Output, Weight, weights};
 use crate::config::{Config, DataParallel, Method, Problem, Recompute, Stack};
-use crate::ledger::activations::{Kernel, Megatron, Modules, Travel};
+use crate::ledger::activations::{Kernel, LossKernel, Megatron, Modules, Travel};
 use crate::ledger::megatron::Buffers;
 use crate::ledger::{Block, Dim, Dtype, Entry, Group, Layout, Shape, Stage, Symbol, Symbols};
 use crate::text::{estimate as words, tensors};
@@ -57,7 +57,11 @@ pub(super) fn run(config: &Config, layout: &Layout, problems: &mut Vec<Problem>)
         cp: u16::try_from(layout.cp).unwrap_or(u16::MAX),
         // On by default; Megatron's own modules stand for a machine without the kernels that do it.
         fused_gradients: switch(config, "gradient_accumulation_fusion").unwrap_or(engine),
-        in_place_loss: fused_loss && text("cross_entropy_fusion_impl") == Some("te"),
+        loss: match text("cross_entropy_fusion_impl") {
+            Some("te") if fused_loss => LossKernel::InPlace,
+            _ if fused_loss && engine => LossKernel::Compiled,
+            _ => LossKernel::Plain,
+        },
         grouped: flag(config, "moe_grouped_gemm"),
         capacity: config.advanced.contains_key("moe_expert_capacity_factor"),
         again,
@@ -102,7 +106,7 @@ pub(super) fn inputs(
     stage: &Stage,
     megatron: &Megatron,
     kernel: Kernel,
-    weights: &[Weight],
+    held: &[Weight],
     numbers: &Symbols,
 ) -> Vec<Entry> {
     let [b, s] = [Symbol::B, Symbol::S].map(Dim::Sym);
@@ -136,7 +140,10 @@ pub(super) fn inputs(
     }
     rows.extend(global_buffer(megatron, kernel, numbers));
     if megatron.fused_gradients && megatron.engine {
-        rows.extend(stand_ins(weights, numbers));
+        // A tied table is a linear's matrix where the head is.
+        let tied = (stage.ends() && model.shares_head()).then_some(weights::LM_HEAD);
+        let tied = tied.map(|param| Weight { param, count: 1 });
+        rows.extend(stand_ins(held.iter().chain(&tied), numbers));
     }
     rows
 }
@@ -156,7 +163,7 @@ fn global_buffer(megatron: &Megatron, kernel: Kernel, numbers: &Symbols) -> Opti
 }
 
 /// One tensor for each shape of a weight whose gradient a product adds to the buffer.
-fn stand_ins(weights: &[Weight], numbers: &Symbols) -> Vec<Entry> {
+fn stand_ins<'w>(weights: impl Iterator<Item = &'w Weight>, numbers: &Symbols) -> Vec<Entry> {
     let mut shapes: Vec<(u64, u64)> = Vec::new();
     let mut rows = Vec::new();
     for weight in weights {

@@ -39,6 +39,8 @@ pub(super) struct Rank {
     pub(super) temporaries: Vec<Entry>,
     /// Gradients live in a buffer that is never freed.
     buffered: bool,
+    /// Bytes that the step leaves until gradients are dropped.
+    left_by_step: u64,
     /// Offloaded bytes.
     pub(super) host: u64,
     /// What the engine makes and frees in a step; gradients are its own then.
@@ -98,6 +100,7 @@ impl Job<'_> {
             inputs,
             temporaries,
             buffered,
+            left_by_step: 0,
             host,
             script,
             symbols: *symbols,
@@ -126,6 +129,7 @@ impl Job<'_> {
             inputs,
             temporaries: kept.temporaries,
             buffered: true,
+            left_by_step: kept.main_gradients,
             host: 0,
             script: None,
             symbols,
@@ -163,8 +167,10 @@ impl Rank {
         let kept = if self.buffered { with_gradients } else { idle };
         let without_gradients = kept.saturating_add(self.held(&buffers.after_step));
         // A step may end with more than it began with: what stays gathered is gathered again.
-        let with_gradients =
-            with_gradients.saturating_add(self.held(&buffers.at_step)).max(without_gradients);
+        let with_gradients = with_gradients
+            .saturating_add(self.left_by_step)
+            .saturating_add(self.held(&buffers.at_step))
+            .max(without_gradients);
         BetweenSteps { with_gradients, without_gradients }
     }
 

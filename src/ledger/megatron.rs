@@ -36,6 +36,8 @@ pub(crate) struct Kept {
     pub(crate) gradients: Vec<Entry>,
     pub(crate) states: Vec<Entry>,
     pub(crate) temporaries: Vec<Entry>,
+    /// fp32 copies of 16-bit gradients: made for the step, dropped with the gradients (bytes).
+    pub(crate) main_gradients: u64,
 }
 
 /// One buffer: its elements with padding, without, and how many tensors the first rank's share meets.
@@ -64,6 +66,7 @@ impl Buffers {
         };
         if self.gradient != Dtype::Fp32 && stepping.master {
             kept.temporaries = main_gradients(weights, if self.sharded { layout.dp_cp } else { 1 }, numbers);
+            kept.main_gradients = kept.temporaries.iter().fold(0, |sum, row| row.bytes.saturating_add(sum));
         }
         if !self.sharded {
             kept.states = optimizer::states(weights, stepping, numbers).rows;

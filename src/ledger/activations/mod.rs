@@ -16,7 +16,7 @@ mod relative;
 pub(crate) use self::core::Kernel;
 pub(crate) use head::{Mask, Side, embedding, encoder_end, loss, prologue};
 pub(crate) use loss::Criterion;
-pub(crate) use megatron::{Megatron, Modules, Travel};
+pub(crate) use megatron::{LossKernel, Megatron, Modules, Travel};
 
 use linear::linear;
 

@@ -4,7 +4,7 @@ use super::super::super::tape::{Back, Tape, Var};
 use super::super::super::{Dim, Dtype, Group, Shape, Symbol, Tensor};
 use super::super::core::Kernel;
 use super::super::{A, B, D, K, Run, S};
-use super::{Megatron, column, normalised, perhaps_again, row};
+use super::{Megatron, Travel, column, normalised, perhaps_again, row};
 use crate::architecture::{Attention, Qkv, Rotary};
 use crate::text::tensors;
 
@@ -116,8 +116,17 @@ fn output(tape: &Tape, q: Var, v: Var) -> Shape {
 
 /// Kept: q, k, v, the output, one fp32 per head and token, two numbers of random state.
 fn flash(tape: &mut Tape, [q, k, v]: [Var; 3], megatron: &Megatron) -> Var {
+    if megatron.context == Some(Travel::Exchange) {
+        return exchanged(tape, [q, k, v], megatron);
+    }
+    let travelling = travelling(tape, [q, k, v], megatron);
+    let out = kernel(tape, [q, k, v], megatron);
+    tape.drop_all(travelling);
+    out
+}
+
+fn kernel(tape: &mut Tape, [q, k, v]: [Var; 3], megatron: &Megatron) -> Var {
     let (shape, dtype) = (output(tape, q, v), tape.dtype(q));
-    let travelling = travelling(tape, [k, v], megatron);
     let out = tape.run("flash attention", &[q, k, v], shape, dtype, Back::Fresh);
     tape.save(q, &tensors::QUERY);
     tape.save(k, &tensors::KEY);
@@ -128,29 +137,39 @@ fn flash(tape: &mut Tape, [q, k, v]: [Var; 3], megatron: &Megatron) -> Var {
     // Heads of two widths: PyTorch's memory-efficient kernel, whose seeds are two tensors.
     let numbers = if wide || megatron.engine { 2 } else { 3 };
     tape.save_new(&tensors::RNG_STATE, Shape::new(&[Dim::Const(numbers)]), Dtype::Int64);
-    for buffer in travelling {
-        tape.drop(buffer);
-    }
     out
 }
 
-/// Keys and values of other ranks that share the sequence, while the kernel runs: on a ring the share that is used and
-/// the one that arrives (`context_parallel.py`, `AttnFuncWithCPAndKVP2P`); or all that were gathered
-/// (`AttnFuncWithCPAndKVAllGather`).
-fn travelling(tape: &mut Tape, [k, v]: [Var; 2], megatron: &Megatron) -> Vec<Var> {
-    use super::Travel;
-    let dtype = tape.dtype(k);
-    let shapes = [tape.shape(k), tape.shape(v)];
-    let mut copies = |times: u16| -> Vec<Var> {
-        (0..times).flat_map(|_| shapes.map(|shape| tape.constant("keys and values", shape, dtype))).collect()
+/// Heads are exchanged for tokens before the kernel and back after it: each tensor has as many elements as before, and
+/// the kernel keeps those that it sees, its output among them (`context_parallel.py`, `AttnFuncWithCPAndQKVOA2A`).
+fn exchanged(tape: &mut Tape, qkv: [Var; 3], megatron: &Megatron) -> Var {
+    let exchange = |tape: &mut Tape, x: Var| {
+        let (shape, dtype) = (tape.shape(x), tape.dtype(x));
+        tape.run("all-to-all", &[x], shape, dtype, Back::Fresh)
     };
-    match megatron.context {
-        None => Vec::new(),
-        Some(Travel::Ring) => copies(2),
-        Some(Travel::Gather) => copies(megatron.cp),
-        // As many heads fewer as there are tokens more.
-        Some(Travel::Exchange) => copies(1),
+    let own = qkv.map(|x| exchange(tape, x));
+    let inner = kernel(tape, own, megatron);
+    tape.drop_all(own);
+    let out = exchange(tape, inner);
+    tape.drop(inner);
+    out
+}
+
+/// What the sequence's other ranks bring while the kernel runs: on a ring the shares of keys and values as they arrive,
+/// and an output for each (`AttnFuncWithCPAndKVP2P`); or all keys and values at once (`AttnFuncWithCPAndKVAllGather`).
+fn travelling(tape: &mut Tape, [q, k, v]: [Var; 3], megatron: &Megatron) -> Vec<Var> {
+    let dtype = tape.dtype(k);
+    let [keys, values] = [tape.shape(k), tape.shape(v)];
+    let partial = output(tape, q, v);
+    let mut shapes = Vec::new();
+    for _ in 0..megatron.cp {
+        match megatron.context {
+            Some(Travel::Ring) => shapes.extend([keys, values, partial]),
+            Some(Travel::Gather) => shapes.extend([keys, values]),
+            Some(Travel::Exchange) | None => {}
+        }
     }
+    shapes.into_iter().map(|shape| tape.constant("other ranks' share", shape, dtype)).collect()
 }
 
 /// Scores and probabilities as tensors. Megatron's own (`dot_product_attention.py`) takes the softmax in fp32, keeps it,

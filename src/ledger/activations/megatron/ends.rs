@@ -3,7 +3,7 @@
 use super::super::super::tape::{Back, SCALAR, Tape, Var};
 use super::super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::super::{B, Run, S, dropout};
-use super::{H, Megatron, STREAM, WHOLE, column, normalised};
+use super::{H, LossKernel, Megatron, STREAM, WHOLE, column, normalised};
 use crate::architecture::{Architecture, Embedding, Linear, weights};
 use crate::text::tensors;
 
@@ -57,8 +57,17 @@ pub(crate) fn loss(tape: &mut Tape, x: Var, model: &Architecture, megatron: &Meg
     // Labels are laid out like the logits, token by token: of several sequences a copy.
     let labels =
         (tape.numbers().get(Symbol::B) > 1).then(|| tape.constant("transpose", TOKENS, Dtype::Int64));
-    let losses =
-        if megatron.in_place_loss { in_place(tape, logits) } else { vocabulary_parallel(tape, logits) };
+    let losses = match megatron.loss {
+        LossKernel::InPlace => in_place(tape, logits),
+        LossKernel::Compiled => {
+            // Compiled functions give their results in new tensors: the logits stay beside the softmax.
+            let wide = tape.constant("float", LOGITS, Dtype::Fp32);
+            let losses = vocabulary_parallel(tape, logits);
+            tape.drop(wide);
+            losses
+        }
+        LossKernel::Plain => vocabulary_parallel(tape, logits),
+    };
     tape.drop_all(labels);
     let masked = tape.run("mul mask", &[losses], TOKENS, Dtype::Fp32, Back::Fresh);
     tape.drop(losses);

@@ -7,8 +7,7 @@ use super::{Megatron, column, normalised, row};
 use crate::architecture::{Body, GateUp, GatedMlp, Linear, Param, PlainMlp, Sublayer};
 use crate::text::tensors;
 
-/// `[b, s, f]`
-const WIDE: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::F)]);
+const F: Dim = Dim::Sym(Symbol::F);
 
 /// Twice a width.
 pub(super) const fn twice(width: Dim) -> Dim {
@@ -57,6 +56,10 @@ pub(super) fn gated(tape: &mut Tape, x: Var, mlp: &GatedMlp, group: Group, megat
     let fc1 = match mlp.gate_up {
         GateUp::Fused(one) | GateUp::Separate([one, _]) => one,
     };
+    if fc1.weight.shape.dims().first() == Some(&mlp.width) {
+        let one = PlainMlp { up: fc1, act: mlp.act, down: mlp.down, dropout: mlp.dropout };
+        return plain(tape, x, &one, megatron);
+    }
     let shape = Shape::new(&[B, S, twice(mlp.width)]);
     let both = column(tape, x, fc1, false, shape, megatron, &tensors::LINEAR_INPUT);
     tape.enter(owner(fc1), group);
@@ -86,14 +89,16 @@ fn swiglu(tape: &mut Tape, both: Var, shape: Shape, wide: Shape, megatron: &Mega
 pub(super) fn plain(tape: &mut Tape, x: Var, mlp: &PlainMlp, megatron: &Megatron) -> Var {
     /// Tensors of the input's size in the backward of `bias_gelu`, run operator by operator.
     const STEPS: Shape = Shape::new(&[B, S, Dim::Scale(6, Symbol::F)]);
-    let wide = column(tape, x, mlp.up, false, WIDE, megatron, &tensors::LINEAR_INPUT);
-    tape.enter("mlp", Group::Mlp);
+    let width = mlp.up.weight.shape.dims().first().copied().unwrap_or(F);
+    let shape = Shape::new(&[B, S, width]);
+    let wide = column(tape, x, mlp.up, false, shape, megatron, &tensors::LINEAR_INPUT);
+    tape.enter(owner(mlp.up), mlp.up.weight.group);
     let dtype = tape.dtype(wide);
     let back = match mlp.up.bias {
         Some(_) if !megatron.engine => Back::Beside(&tensors::ACTIVATION_STEPS, STEPS, dtype),
         _ => Back::Fresh,
     };
-    let active = tape.run("gelu", &[wide], WIDE, dtype, back);
+    let active = tape.run("gelu", &[wide], shape, dtype, back);
     tape.save(wide, &tensors::MLP_PRE_ACT);
     tape.drop(wide);
     let out = row(tape, active, mlp.down, megatron, &tensors::MLP_ACTIVE);

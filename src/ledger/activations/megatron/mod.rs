@@ -45,8 +45,8 @@ pub(crate) struct Megatron {
     pub(crate) cp: u16,
     /// Weight gradients are added to the gradient buffer by the product that makes them.
     pub(crate) fused_gradients: bool,
-    /// The loss of Transformer Engine: gradients in the logits' place.
-    pub(crate) in_place_loss: bool,
+    /// What computes the loss.
+    pub(crate) loss: LossKernel,
     /// Experts run as one grouped product each.
     pub(crate) grouped: bool,
     /// Each expert takes so many tokens and is padded to them.
@@ -55,6 +55,17 @@ pub(crate) struct Megatron {
     pub(crate) again: Modules,
     /// Checkpointed inputs are divided among so many ranks.
     pub(crate) divided_inputs: Option<u16>,
+}
+
+/// Whose cross entropy runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LossKernel {
+    /// Megatron's, operator by operator and in place where it can be (`tensor_parallel/cross_entropy.py`).
+    Plain,
+    /// The same as functions that a compiler fuses (`fusions/fused_cross_entropy.py`).
+    Compiled,
+    /// Transformer Engine's: gradients take the logits' place.
+    InPlace,
 }
 
 /// How keys and values get to the ranks that share a sequence (`--cp-comm-type`).
