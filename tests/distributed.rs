@@ -223,3 +223,21 @@ fn sharding_that_costs_more_than_it_takes_away_is_told() {
     assert!(!warned("model=llama-3.1-8b&gpus=8&data_parallel=zero2&recompute=full"));
     assert!(!warned("model=llama-3.1-8b&gpus=8&data_parallel=fsdp&recompute=full"));
 }
+
+#[test]
+fn quantised_weights_are_shared_and_their_scales_are_not() {
+    let link = "model=llama-3.1-8b&method=qlora&quantization=nf4&seq=64&recompute=full&";
+    let bytes = |more: &str, id: &str| {
+        let estimate = of(&Config::from_link(&format!("{link}{more}")).config);
+        let rows = estimate.ledger.iter().filter(|row| row.tensor.id == id && row.block == Block::Parameters);
+        rows.filter(|row| row.module.starts_with("self_attn") || row.module.starts_with("mlp"))
+            .filter(|row| row.part.is_empty())
+            .map(|row| row.bytes)
+            .sum::<u64>()
+    };
+    for strategy in ["gpus=8&data_parallel=fsdp", "gpus=8&data_parallel=fsdp&fsdp_version=1"] {
+        assert_eq!(bytes(strategy, "") * 8, bytes("", ""), "{strategy}");
+        assert_eq!(bytes(strategy, "absmax"), bytes("", "absmax"), "{strategy}");
+    }
+    assert_eq!(bytes("gpus=8&data_parallel=ddp", ""), bytes("", ""));
+}

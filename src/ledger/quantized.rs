@@ -85,8 +85,11 @@ impl Quantized {
         tensors
     }
 
-    /// The tensors of one matrix, with their shapes and types.
+    /// The tensors of one matrix, with their shapes and types. Where ranks share the weight, each keeps all of what
+    /// says how to read it: FSDP shards parameters, and these are attributes of one (bitsandbytes/nn/modules.py,
+    /// `Params4bit.quant_state`).
     fn tensors(self, shape: Shape) -> Vec<(&'static Tensor, Shape, Dtype)> {
+        let whole = shape.whole();
         let packed = (&tensors::WEIGHT_4_BIT as &'static Tensor, shape.per_block(2), Dtype::Byte);
         let code = (&tensors::QUANT_CODE as &'static Tensor, CODE, Dtype::Fp32);
         match self.storage {
@@ -100,14 +103,14 @@ impl Quantized {
                 ]
             }
             Quantization::Nf4 => {
-                vec![packed, (&tensors::ABSMAX, shape.per_block(BLOCK), Dtype::Fp32), code]
+                vec![packed, (&tensors::ABSMAX, whole.per_block(BLOCK), Dtype::Fp32), code]
             }
             Quantization::Nf4Double => vec![
                 packed,
-                (&tensors::ABSMAX, shape.per_block(BLOCK), Dtype::Byte),
+                (&tensors::ABSMAX, whole.per_block(BLOCK), Dtype::Byte),
                 code,
                 (&tensors::ABSMAX_OFFSET, SCALAR, Dtype::Fp32),
-                (&tensors::ABSMAX_OF_ABSMAX, shape.per_block(NESTED_BLOCK), Dtype::Fp32),
+                (&tensors::ABSMAX_OF_ABSMAX, whole.per_block(NESTED_BLOCK), Dtype::Fp32),
                 (&tensors::ABSMAX_CODE, CODE_8_BIT, Dtype::Fp32),
             ],
         }

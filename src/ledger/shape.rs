@@ -338,6 +338,12 @@ impl Shape {
         Self::new(&[Dim::of(elements)])
     }
 
+    /// The same shape with nothing split off.
+    #[must_use]
+    pub const fn whole(self) -> Self {
+        Self { shards: 1, ..self }
+    }
+
     /// The share of one of `ranks` that split the first axis among them, rounded up. (A tensor without axes stays
     /// whole.)
     #[must_use]

@@ -7,14 +7,22 @@ use trainmem::config::Config;
 use trainmem::doctor::{Case, Change, Search, changes};
 use trainmem::estimate::{Reserve, estimate};
 
-/// What the page starts with (32 layers), and the deepest preset (80).
-const CASES: [(&str, Option<&str>); 2] = [("default", None), ("qwen2.5-72b", Some("qwen2.5-72b"))];
+/// What the page starts with (32 layers), the deepest preset (80), and each engine.
+const CASES: [(&str, &str); 7] = [
+    ("default", ""),
+    ("qwen2.5-72b", "model=qwen2.5-72b"),
+    ("ddp", "gpus=8"),
+    ("fsdp2", "gpus=8&data_parallel=fsdp"),
+    ("fsdp1", "gpus=8&data_parallel=fsdp&fsdp_version=1"),
+    ("zero2", "gpus=8&data_parallel=zero2"),
+    ("zero3", "gpus=8&data_parallel=zero3"),
+];
 
 fn estimates(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("estimate");
     group.throughput(Throughput::Elements(1));
-    for (name, model) in CASES {
-        let config = Config { model: model.map(str::to_owned), ..Config::default() };
+    for (name, link) in CASES {
+        let config = Config::from_link(link).config;
         estimate(&config).unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
         group.bench_function(name, |bencher| bencher.iter(|| estimate(black_box(&config))));
     }

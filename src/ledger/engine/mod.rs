@@ -191,7 +191,10 @@ impl Engine {
             stepped: None,
         };
         match self {
-            Self::Fsdp(fsdp) if fsdp.flat => return fsdp.flat_shares(model, storage, &layers, numbers),
+            // What is quantised stays what it is, in its own flat parameter.
+            Self::Fsdp(fsdp) if fsdp.flat && storage.quantized.is_none() => {
+                return fsdp.flat_shares(model, storage, &layers, numbers);
+            }
             Self::Fsdp(fsdp) => {
                 for weight in shares.base.iter_mut().chain(&mut shares.adapters) {
                     weight.param.shape = weight.param.shape.sharded(fsdp.shards);
