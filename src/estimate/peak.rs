@@ -182,6 +182,11 @@ impl<'s, 'n> Scene<'s, 'n> {
     /// Working tensors that outlive their part: what the program and autocast's cache hold until forward is over, the
     /// loss with its gradient, which the program holds until backward is, and leaves of the graph.
     fn left_behind(&self, rows: &mut Rows) {
+        if self.worst.moment.phase == Phase::Optimizer && self.stage.embeds() {
+            let tape = &self.parts.embedding.tape;
+            let span = Span { from: Phase::EmbeddingBackward, until: Phase::Optimizer };
+            rows.working(tape, &tape.beside_gradients, span, 1);
+        }
         if self.chunk().is_none() {
             return;
         }

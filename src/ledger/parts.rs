@@ -86,10 +86,11 @@ impl<'n> Part<'n> {
         (&tape.forward, tape)
     }
 
-    /// Events of backward: with recomputation, the forward again and then backward.
+    /// Events of backward: with recomputation, gradients arrive, then the forward runs again, then backward.
     pub(crate) fn backward(&self) -> impl Iterator<Item = &Event> {
         let again = if self.bare.is_some() { self.tape.forward.as_slice() } else { &[] };
-        again.iter().chain(&self.tape.backward)
+        let (arriving, rest) = self.tape.backward.split_at(self.tape.arriving.min(self.tape.backward.len()));
+        arriving.iter().chain(again).chain(rest)
     }
 
     /// All its tapes.
@@ -476,8 +477,21 @@ fn embedding_part<'n>(
             tape.leave_waiting(weights::EMBED);
         }
         tape.run_backward(y, None, plan.gradients);
+        keep_whole(&mut tape, embedding, plan);
     }
     Part { tape, bare: None }
+}
+
+/// Of a single image, the gradient of a class token is a slice of the stream's, which stays for its sake
+/// (`AccumulateGrad` of PyTorch takes a gradient over as it is). Of several, it is a sum.
+fn keep_whole(tape: &mut Tape, embedding: &Embedding, plan: &Plan) {
+    let Some(image) = embedding.image else { return };
+    // Beside the convolution's weight and bias, each other parameter is one more token.
+    let slices = (embedding.other.len() as u64).saturating_sub(2);
+    if slices > 0 && plan.gradients == Gradients::Born && tape.numbers().get(Symbol::B) == 1 {
+        let rest = Dim::of(image.tokens.saturating_sub(slices));
+        tape.keep_beside_gradients(activations::STREAM.with_heads(rest), plan.run.compute.weight);
+    }
 }
 
 /// Norm and dropout of an encoder's output.

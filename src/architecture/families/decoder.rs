@@ -47,6 +47,8 @@ pub(super) enum Window {
     Never,
     /// Every layer, when `sliding_window` is set.
     Every,
+    /// The same, but only with `use_sliding_window`.
+    EveryOpted,
     /// Only with `use_sliding_window`, from layer `max_window_layers` on.
     Opted,
     /// All but each n-th: the number in the field, or this.
@@ -371,7 +373,7 @@ impl Decoder {
     fn windows(&self, fields: &mut Fields, layers: u64) -> Windows {
         let size = match self.window {
             Window::Never => None,
-            Window::Opted if !fields.flag("use_sliding_window", false) => None,
+            Window::Opted | Window::EveryOpted if !fields.flag("use_sliding_window", false) => None,
             _ => Some(fields.count("sliding_window")).filter(|size| *size > 0),
         };
         let Some(size) = size else { return Windows { size: None, slides: Vec::new() } };

@@ -153,7 +153,7 @@ pub(super) const FAMILIES: &[Family] = &[
             mlp_bias: [Switch::Never; 2],
             qk_norm: Some((Switch::Always, QK_NORM)),
             experts: Some(&QWEN3),
-            window: Window::Every,
+            window: Window::EveryOpted,
             ..LLAMA
         },
     )

@@ -227,9 +227,10 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     tape.drop(factor);
     tape.drop(low_v);
     let out = tape.run("contiguous", &[mixed], shape, low, Back::Through);
-    for done in [mixed, probabilities, q, k, v] {
+    for done in [mixed, q, k, v] {
         tape.drop(done);
     }
+    tape.hold_in_layer(Some(probabilities));
     out
 }
 

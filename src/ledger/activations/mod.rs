@@ -128,7 +128,9 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, shared: &
         return megatron::layer(tape, layer, x, run, megatron);
     }
     if layer.parallel {
-        return parallel(tape, layer, x, run, shared);
+        let out = parallel(tape, layer, x, run, shared);
+        tape.hold_in_layer(None);
+        return out;
     }
     let mut stream = x;
     for sublayer in &layer.sublayers {
@@ -145,17 +147,20 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, shared: &
         }
         tape.enter("", super::Group::Residual);
         let sum = tape.run("residual add", &[stream, added], STREAM, run.compute.weight, Back::Through);
+        let mut out = sum;
+        if let Some(norm) = &sublayer.on_sum {
+            // Both are variables of the program that calls the norm.
+            out = norm::norm(tape, sum, norm, run.frozen);
+            tape.drop(sum);
+        }
         tape.drop(added);
         // The layer's caller holds the layer's input until the layer is done.
         if stream != x {
             tape.drop(stream);
         }
-        stream = sum;
-        if let Some(norm) = &sublayer.on_sum {
-            stream = norm::norm(tape, sum, norm, run.frozen);
-            tape.drop(sum);
-        }
+        stream = out;
     }
+    tape.hold_in_layer(None);
     tape.drop(x);
     stream
 }

@@ -98,15 +98,14 @@ fn experts(tape: &mut Tape, x: Var, top: Var, moe: &Moe, run: &Run) -> Var {
         None if run.frozen => Back::Fresh,
         None => Back::Linear { weight, bias: None, cast: false },
     };
-    let token_index = tape.constant("arange", ROUTES, Dtype::Int64);
-    let gathered = tape.run("index tokens", &[x], COPIES, dtype, Back::Fresh);
+    let [expert_index, order] = [(); 2].map(|()| tape.constant("sort", ROUTES, Dtype::Int64));
+    let token_index = tape.constant("floor_divide", ROUTES, Dtype::Int64);
+    let sorted = tape.run("index tokens", &[x], COPIES, dtype, Back::Put);
     tape.save(token_index, &tensors::ROUTE_INDEX);
-    let order = tape.constant("argsort", ROUTES, Dtype::Int64);
-    let back_order = tape.constant("argsort back", ROUTES, Dtype::Int64);
-    let weights = tape.run("index weights", &[top], ROUTES, weight_dtype, Back::Fresh);
+    tape.drop(token_index);
+    let weights = tape.run("index weights", &[top], ROUTES, weight_dtype, Back::Put);
     tape.save(order, &tensors::ROUTE_INDEX);
-    let sorted = tape.run("index sorted", &[gathered], COPIES, dtype, Back::Fresh);
-    tape.save(order, &tensors::ROUTE_INDEX);
+    let narrow = tape.constant("int", ROUTES, Dtype::Int32);
     let offsets = tape.constant("cumsum", Shape::new(&[E]), Dtype::Int32);
 
     let both = grouped_product(tape, "grouped gate_up", sorted, GATE_UP, grouped(moe.gate_up.weight));
@@ -130,7 +129,9 @@ fn experts(tape: &mut Tape, x: Var, top: Var, moe: &Moe, run: &Run) -> Var {
     tape.save_factors([(down, &tensors::EXPERT_OUTPUT), (scale, &tensors::SORTED_WEIGHTS)]);
     tape.drop(scale);
     tape.drop(down);
-    let restored = tape.run("index back", &[weighed], COPIES, weighed_dtype, Back::Fresh);
+    let back_order = tape.constant("empty_like", ROUTES, Dtype::Int64);
+    tape.scratch(ROUTES, Dtype::Int64);
+    let restored = tape.run("index back", &[weighed], COPIES, weighed_dtype, Back::Put);
     tape.save(back_order, &tensors::ROUTE_INDEX);
     tape.drop(weighed);
     let sum = tape.run("sum", &[restored], STREAM, weighed_dtype, Back::Fresh);
@@ -141,8 +142,7 @@ fn experts(tape: &mut Tape, x: Var, top: Var, moe: &Moe, run: &Run) -> Var {
         tape.drop(sum);
         out
     };
-    for done in [restored, product, both, offsets, sorted, weights, back_order, order, gathered, token_index]
-    {
+    for done in [restored, product, both, offsets, narrow, sorted, weights, back_order, order, expert_index] {
         tape.drop(done);
     }
     out

@@ -34,6 +34,7 @@ impl Tape<'_> {
                 self.vars[var.0].pending = Some(self.gradient_of(var));
             }
         }
+        self.arriving = self.backward.len();
         while let Some(node) = self.nodes.pop() {
             let Place { module, operator, .. } = self.places[node.place];
             self.module = module;
@@ -62,18 +63,29 @@ impl Tape<'_> {
         if let Back::Again(segment) = node.back {
             return self.run_again(segment, node, incoming);
         }
-        let made = self.inputs(node, incoming);
+        let late = std::mem::take(&mut self.late);
+        let mut made = self.inputs(node, incoming);
         self.multiplies = MULTIPLIES.contains(&self.places[node.place].operator);
-        let cast = self.weights(node, gradients);
+        let mut cast = self.weights(node, gradients);
         if std::mem::take(&mut self.multiplies) {
             self.workspace();
+        }
+        // What was recomputed is handed to the operator and to nobody else: it goes with the operator's own variables.
+        if self.recomputed {
+            node.saves.into_iter().flatten().for_each(|saved| self.release(saved));
+        }
+        self.reduce(&mut made);
+        if let Some(bias) = self.bias(node, gradients) {
+            cast[1] = Some(bias);
         }
         self.release(incoming);
         let parked = std::mem::take(&mut self.parked);
         for (point, gradient) in parked {
             if point == node.output { self.release(gradient) } else { self.parked.push((point, gradient)) }
         }
-        node.saves.into_iter().flatten().for_each(|saved| self.release(saved));
+        if !self.recomputed {
+            node.saves.into_iter().flatten().for_each(|saved| self.release(saved));
+        }
         if let Back::Made(Some(weight)) = node.back {
             self.param_gradient(weight, self.weight, gradients);
         }
@@ -87,14 +99,10 @@ impl Tape<'_> {
                     self.tied = None;
                     self.join_tied(tied, head, own, gradients);
                 }
-                // The cast of a weight is an operator of its own: its backward runs once the linear's is over.
-                _ => {
-                    // Autocast casts what is fp32; an adapter may be, in a 16-bit model.
-                    let linear = matches!(node.back, Back::Linear { .. });
-                    let stored = if linear { Dtype::Fp32 } else { self.weight };
-                    self.param_gradient(param, stored, gradients);
-                    self.release(own);
-                }
+                // The cast of a weight is an operator of its own: its backward runs once the linear's is over, and that
+                // of the input's cast, which came after it in forward.
+                _ if self.input_was_cast(node) => self.late.push((param, own)),
+                _ => self.cast_gradient(node, param, own, gradients),
             }
         }
         for gradient in std::mem::take(&mut self.accumulating) {
@@ -103,6 +111,28 @@ impl Tape<'_> {
         for (input, gradient) in made.into_iter().flatten() {
             self.deliver(input, gradient);
         }
+        for (param, own) in late {
+            self.param_gradient(param, Dtype::Fp32, gradients);
+            self.release(own);
+        }
+    }
+
+    /// A weight's gradient in the weight's own type.
+    fn cast_gradient(&mut self, node: &Node, param: Param, own: Id, gradients: Gradients) {
+        // Autocast casts what is fp32; an adapter may be, in a 16-bit model.
+        let linear = matches!(node.back, Back::Linear { .. });
+        let stored = if linear { Dtype::Fp32 } else { self.weight };
+        self.param_gradient(param, stored, gradients);
+        self.release(own);
+    }
+
+    /// Whether the operator before this one, whose backward is next, cast the input of this linear.
+    fn input_was_cast(&self, node: &Node) -> bool {
+        let Some(before) = self.nodes.last() else { return false };
+        let cast = |from: Var| self.vars[from.0].dtype != self.vars[before.output.0].dtype;
+        matches!((node.back, before.back), (Back::Linear { .. }, Back::Through))
+            && node.inputs[0] == Some(before.output)
+            && before.inputs[0].is_some_and(cast)
     }
 
     /// The gradients of an operator's inputs.
@@ -160,6 +190,14 @@ impl Tape<'_> {
                 let kept = node.inputs[0].zip(node.saves[0]);
                 [kept.map(|(input, gradient)| (input, self.hold(gradient))), None, None, None]
             }
+            Back::Put => {
+                let zeros = node.inputs[0].map(|input| self.gradient_of(input));
+                let made = self.fresh(node);
+                if let Some(zeros) = zeros {
+                    self.release(zeros);
+                }
+                made
+            }
             Back::FreshWithScratch(shape, dtype) => {
                 let role = if self.workspace.is_some() { Role::Working } else { Role::Hidden };
                 let hidden = self.alloc(&tensors::SCRATCH, shape, dtype, role);
@@ -189,8 +227,8 @@ impl Tape<'_> {
     /// The gradients of an operator's weights. Those that are not final yet (made in the compute dtype, or one of two
     /// shares of a tied weight) are given back.
     fn weights(&mut self, node: &Node, gradients: Gradients) -> [Option<(Param, Id)>; 2] {
-        let dtype = self.vars[node.output.0].dtype;
         let (params, cast) = match node.back {
+            Back::Linear { weight, cast, .. } if self.sums_bias(node) => ([Some(weight), None], cast),
             Back::Linear { weight, bias, cast } => ([Some(weight), bias], cast),
             Back::Scale { weight, cast } => ([Some(weight), None], cast),
             Back::Shared { weight, .. } => ([Some(weight), None], true),
@@ -201,14 +239,7 @@ impl Tape<'_> {
             Back::Weight(weight) => ([Some(weight), None], self.tied.is_some_and(|(tied, _)| tied == weight)),
             _ => return [None; 2],
         };
-        let shares = params.map(|param| {
-            let param = param?;
-            if cast {
-                return Some((param, self.alloc(&tensors::GRADIENT, param.shape, dtype, Role::Working)));
-            }
-            self.param_gradient(param, dtype, gradients);
-            None
-        });
+        let shares = params.map(|param| self.param_share(node, param?, cast, gradients));
         self.release_whole();
         shares
     }
@@ -261,6 +292,38 @@ impl Tape<'_> {
         self.nodes.extend(nodes);
     }
 
+    /// The gradient of a weight: what is not final yet is given back.
+    fn param_share(
+        &mut self,
+        node: &Node,
+        param: Param,
+        cast: bool,
+        gradients: Gradients,
+    ) -> Option<(Param, Id)> {
+        let dtype = self.vars[node.output.0].dtype;
+        if cast {
+            return Some((param, self.alloc(&tensors::GRADIENT, param.shape, dtype, Role::Working)));
+        }
+        self.param_gradient(param, dtype, gradients);
+        None
+    }
+
+    /// A product's bias was repeated for every token: its gradient is the product's own, summed down afterwards. (A
+    /// norm or a convolution makes that of its bias itself.)
+    fn sums_bias(&self, node: &Node) -> bool {
+        self.places[node.place].operator == "linear"
+    }
+
+    /// The gradient of such a bias.
+    fn bias(&mut self, node: &Node, gradients: Gradients) -> Option<(Param, Id)> {
+        match node.back {
+            Back::Linear { bias: Some(bias), cast, .. } if self.sums_bias(node) => {
+                self.param_share(node, bias, cast, gradients)
+            }
+            _ => None,
+        }
+    }
+
     /// Hands the incoming gradient on to each input that it fits; the others get one of their own.
     fn hand_on(&mut self, node: &Node, incoming: Id, fits: impl Fn(&VarData, &Symbols) -> bool) -> Made {
         node.inputs.map(|input| {
@@ -270,28 +333,39 @@ impl Tape<'_> {
         })
     }
 
-    /// A new gradient for each input; that of a factor that was repeated is made at full size first.
+    /// A new gradient for each input. That of a factor that was repeated or widened is made like the output first, and
+    /// summed or cast once those of all inputs are there (`validate_outputs` of the engine).
     fn fresh(&mut self, node: &Node) -> Made {
-        let whole = self.vars[node.output.0].shape;
+        let VarData { shape: whole, dtype: wide, .. } = self.vars[node.output.0];
         let size = whole.elements(self.numbers);
-        let mut full = None;
-        let made = node.inputs.map(|input| {
-            let input = input.filter(|input| self.vars[input.0].needs_grad)?;
+        let mut made = [None; INPUTS];
+        for (slot, input) in made.iter_mut().zip(node.inputs) {
+            let Some(input) = input.filter(|input| self.vars[input.0].needs_grad) else { continue };
             let VarData { shape, dtype, .. } = self.vars[input.0];
             // One value for many. (A reduction has a smaller output: not this case.)
+            let elements = shape.elements(self.numbers);
             let repeated = node.inputs[1].is_some()
-                && shape.elements(self.numbers) < size
+                && elements < size
                 && shape.dims().len() == whole.dims().len()
                 && shape.dims().last() == Some(&Dim::Const(1));
-            if repeated {
-                full = Some(self.alloc(&tensors::GRADIENT, whole, dtype, Role::Working));
-            }
-            Some((input, self.gradient_of(input)))
-        });
-        if let Some(full) = full {
-            self.release(full);
+            let widened = dtype != wide && elements == size;
+            *slot = Some(if repeated || widened {
+                self.unreduced.push(input);
+                (input, self.alloc(&tensors::GRADIENT, whole, wide, Role::Working))
+            } else {
+                (input, self.gradient_of(input))
+            });
         }
         made
+    }
+
+    /// Sums or casts the gradients that were made like the output.
+    fn reduce(&mut self, made: &mut Made) {
+        let unreduced = std::mem::take(&mut self.unreduced);
+        for (input, gradient) in made.iter_mut().flatten().filter(|(input, _)| unreduced.contains(input)) {
+            let raw = std::mem::replace(gradient, self.gradient_of(*input));
+            self.release(raw);
+        }
     }
 
     fn gradient_of(&mut self, var: Var) -> Id {
@@ -412,6 +486,12 @@ impl Tape<'_> {
     /// The gradient that [`Tape::await_tied`] waits for (by its index).
     pub(crate) const fn awaited(&self) -> Option<Id> {
         self.awaited
+    }
+
+    /// The rest of a tensor of which a gradient is a slice: it stays as long.
+    pub(crate) fn keep_beside_gradients(&mut self, shape: Shape, dtype: Dtype) {
+        let rest = self.alloc(&tensors::GRADIENT, shape, dtype, Role::Working);
+        self.beside_gradients.push(rest);
     }
 
     fn deliver(&mut self, input: Var, gradient: Id) {

@@ -57,6 +57,14 @@ impl Tape<'_> {
         self.common.push(Common { var, arrives, leaf: first });
     }
 
+    /// The layer's program holds the attention's weights (`hidden_states, _ = self.self_attn(…)`) until the next ones
+    /// take their place, or until it is done.
+    pub(crate) fn hold_in_layer(&mut self, weights: Option<Var>) {
+        if let Some(old) = std::mem::replace(&mut self.attention_weights, weights) {
+            self.drop(old);
+        }
+    }
+
     /// The program holds a tensor until the layers of this stack have run, whoever keeps it for backward.
     pub(crate) fn hold_for_stack(&mut self, var: Var) {
         if let Some(storage) = self.vars[var.0].storage {
@@ -428,6 +436,7 @@ impl Tape<'_> {
 
     /// Cuts forward short after the last save and forgets everything not saved: what recomputation leaves.
     pub(crate) fn stop_early(&mut self) {
+        self.recomputed = true;
         self.forward.truncate(self.last_save);
         let mut alive = vec![false; self.storages.len()];
         for event in &self.forward {

@@ -97,6 +97,8 @@ pub(crate) enum Back {
     Fresh,
     /// The same, with a scratch tensor inside the operator.
     FreshWithScratch(Shape, Dtype),
+    /// A new gradient that values are put into: zeros first, then a copy of them with the values (indexing).
+    Put,
     /// One of the views that a split gave: its gradient waits until the split's own backward joins all.
     Join,
     /// Gradients are views of the incoming one (`cat`).
@@ -226,6 +228,8 @@ pub(crate) struct Tape<'n> {
     pub(crate) forward: Vec<Event>,
     /// What happened in backward.
     pub(crate) backward: Vec<Event>,
+    /// How many events of backward are gradients that arrive from the parts after this one.
+    pub(crate) arriving: usize,
     /// Storages that autocast's cache holds until the forward of the whole model is over.
     pub(crate) cached: Vec<Id>,
     /// Length of `forward` when the last tensor was saved: where recomputation may stop.
@@ -248,12 +252,22 @@ pub(crate) struct Tape<'n> {
     accumulating: Vec<Id>,
     /// Gradients of a split's views that wait for its backward.
     parked: Vec<(Var, Id)>,
+    /// Gradients of weights that autocast had cast, until the cast of the product's input is through.
+    late: Vec<(Param, Id)>,
+    /// Inputs whose gradient, just made, is still like the operator's output.
+    unreduced: Vec<Var>,
+    /// A variable of the layer's program: what its last attention gave back beside its output.
+    attention_weights: Option<Var>,
+    /// Its forward is a recomputation.
+    recomputed: bool,
     /// Tensors that other parts read as well.
     common: Vec<Common>,
     /// Storages that the program holds until the layers of this stack have run.
     pub(crate) held_by_stack: Vec<Id>,
     /// Storages that the graph holds until the program forgets the loss.
     pub(crate) held_by_graph: Vec<Id>,
+    /// Storages that stay as long as gradients.
+    pub(crate) beside_gradients: Vec<Id>,
     /// Its own tokens are the targets of an encoder–decoder.
     of_target: bool,
     /// Bytes that the matrix library asks for while a product runs; then other scratch of operators counts as well.
@@ -281,6 +295,7 @@ impl<'n> Tape<'n> {
             places: Vec::with_capacity(96),
             forward: Vec::with_capacity(128),
             backward: Vec::with_capacity(256),
+            arriving: 0,
             cached: Vec::new(),
             last_save: 0,
             tied: None,
@@ -294,9 +309,14 @@ impl<'n> Tape<'n> {
             shared: None,
             accumulating: Vec::new(),
             parked: Vec::new(),
+            late: Vec::new(),
+            unreduced: Vec::new(),
+            attention_weights: None,
+            recomputed: false,
             common: Vec::new(),
             held_by_stack: Vec::new(),
             held_by_graph: Vec::new(),
+            beside_gradients: Vec::new(),
             of_target: false,
             workspace: None,
             multiplies: false,
