@@ -2,8 +2,10 @@
 
 use crate::config::{Config, Problem, Units};
 use crate::estimate::estimate;
+use crate::export::{self, Kind};
 use crate::report::{self, merge_warnings};
-use crate::text::Lang;
+use crate::text::{Lang, export as words};
+use serde_json::json;
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,14 @@ pub(super) fn export(format: Format, lang: Lang, units: Units, link: &str) -> St
         Format::Json => report::json(&answer, lang),
         Format::Markdown => report::markdown(&read.config, &answer, lang, units),
     }
+}
+
+/// The file of another program.
+pub(super) fn write(kind: Kind, lang: Lang, link: &str) -> String {
+    let usable = Config::from_link(link).config.checked().config;
+    let written = export::write(kind, &usable);
+    let left_out: Vec<_> = written.left_out.iter().map(|one| words::left_out(one, lang)).collect();
+    json!({ "text": written.text, "left_out": left_out }).to_string()
 }
 
 fn lines(problems: &[Problem], lang: Lang) -> String {

@@ -14,6 +14,7 @@ mod export;
 pub use export::Format;
 
 use crate::config::Units;
+use crate::export::Kind;
 use crate::text::Lang;
 
 /// What can be asked for.
@@ -27,6 +28,16 @@ pub enum Request {
         lang: Lang,
         /// The unit of its sizes, where the format has one.
         units: Units,
+        /// The configuration.
+        link: String,
+    },
+    /// A configuration as a file of another program: JSON of its `text` and, as sentences in `left_out`, what that
+    /// file does not say.
+    Write {
+        /// Which program's.
+        kind: Kind,
+        /// The language of the sentences.
+        lang: Lang,
         /// The configuration.
         link: String,
     },
@@ -72,6 +83,7 @@ impl Request {
             Self::Export { format, lang, units, link } => {
                 ["export", format.word(), lang.code(), units.word(), link].join("\n")
             }
+            Self::Write { kind, lang, link } => ["write", kind.word(), lang.code(), link].join("\n"),
             Self::Advice { lang, units, link } => ["advice", lang.code(), units.word(), link].join("\n"),
             Self::Compare { lang, before, after } => ["compare", lang.code(), before, after].join("\n"),
             Self::Bring { lang, units, link, text } => {
@@ -90,6 +102,14 @@ impl Request {
                     format: Format::parse(parts.next()?)?,
                     lang: Lang::parse(parts.next()?)?,
                     units: Units::parse(parts.next()?)?,
+                    link: parts.next()?.to_owned(),
+                })
+            }
+            "write" => {
+                let mut parts = rest.splitn(3, BETWEEN);
+                Some(Self::Write {
+                    kind: Kind::parse(parts.next()?)?,
+                    lang: Lang::parse(parts.next()?)?,
                     link: parts.next()?.to_owned(),
                 })
             }
@@ -128,6 +148,7 @@ impl Request {
             Self::Export { format, lang, units, link } => {
                 at_once(move || export::export(format, lang, units, &link))
             }
+            Self::Write { kind, lang, link } => at_once(move || export::write(kind, lang, &link)),
             Self::Advice { lang, units, link } => advice::begin(lang, units, &link),
             Self::Compare { lang, before, after } => at_once(move || advice::compare(lang, &before, &after)),
             Self::Bring { lang, units, link, text } => {
@@ -182,6 +203,7 @@ mod tests {
     use crate::config::{Config, Units};
     use crate::doctor::{Case, Consultation};
     use crate::estimate::Reserve;
+    use crate::export::Kind;
     use crate::text::Lang;
     use serde_json::Value;
 
@@ -215,6 +237,20 @@ mod tests {
         let link = "batch=2".to_owned();
         let request = Request::Bring { lang: Lang::En, units: Units::Gib, link, text };
         assert_eq!(Request::read(&request.write()), Some(request));
+    }
+
+    #[test]
+    fn a_file_of_another_program_comes_with_what_it_does_not_say() {
+        let link = "model=qwen3-8b&data_parallel=zero3&gpus=8";
+        for &kind in Kind::ALL {
+            let request = Request::Write { kind, lang: Lang::Zh, link: link.to_owned() };
+            assert_eq!(Request::read(&request.write()), Some(request.clone()));
+            let answer: Value = serde_json::from_str(&finish(request)).expect("JSON");
+            let config = Config::from_link(link).config;
+            let written = crate::export::write(kind, &config);
+            assert_eq!(answer["text"], written.text);
+            assert_eq!(answer["left_out"].as_array().map(Vec::len), Some(written.left_out.len()));
+        }
     }
 
     #[test]
