@@ -119,6 +119,7 @@ impl Architecture {
     }
 
     /// The adapters' tensors of these layers.
+    #[inline(never)] // apart: a first visit has none
     pub fn adapters_in(&self, targets: Targets, layers: &[usize]) -> Vec<Weight> {
         let mut all = Vec::new();
         let own = self.kinds.iter().zip(self.counts(layers));

@@ -11,6 +11,7 @@ use crate::text::{Text, chart as text};
 use crate::units::thousands;
 
 /// Lays out a sweep; values lie on a logarithmic axis, since each doubles the one before. `fit` names the card.
+#[inline(never)] // apart: a first visit has none
 pub fn sweep(what_if: &WhatIf, fit: &Fit, look: &Look) -> Scene {
     let mut scene = Scene::new((look.width, look.height), look.palette);
     let name = what_if.variable.name.get(look.lang);

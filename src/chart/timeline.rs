@@ -16,6 +16,7 @@ const STACK: [Block; 5] =
 
 /// Lays out the step. An instant shows the most that is live within it; instants are spread for legibility, not by
 /// their duration.
+#[inline(never)] // apart: a first visit has none
 pub fn timeline(estimate: &Estimate, look: &Look) -> Scene {
     let mut scene = Scene::new((look.width, look.height), look.palette);
     text::TIMELINE.get(look.lang).clone_into(&mut scene.title);

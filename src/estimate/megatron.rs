@@ -10,6 +10,7 @@ use crate::text::{estimate as words, tensors};
 use serde_json::Value;
 
 /// Whether a configuration asks for Megatron-core, and it can build the model.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn builds(model: &Architecture, config: &Config) -> bool {
     config.stack == Stack::MegatronCore && config.method == Method::Full && buildable(model)
 }
@@ -27,6 +28,7 @@ fn buildable(model: &Architecture) -> bool {
 }
 
 /// How it runs.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn run(config: &Config, layout: &Layout, problems: &mut Vec<Problem>) -> Megatron {
     let text = |key: &str| config.advanced.get(key).and_then(Value::as_str);
     let engine = text("transformer_impl") != Some("local");
@@ -70,6 +72,7 @@ pub(super) fn run(config: &Config, layout: &Layout, problems: &mut Vec<Problem>)
 }
 
 /// How its data parallel keeps weights, gradients and states.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn buffers(config: &Config, megatron: &Megatron, weight: Dtype, gradient: Dtype) -> Buffers {
     Buffers {
         sharded: config.data_parallel != DataParallel::Ddp,
@@ -83,6 +86,7 @@ pub(super) fn buffers(config: &Config, megatron: &Megatron, weight: Dtype, gradi
 
 /// The copies of tokens that this rank's experts serve in a micro-batch: balanced, and of a capacity factor so many
 /// times as many.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn routed(config: &Config, layout: &Layout, numbers: &Symbols) -> u64 {
     let number = |symbol| numbers.get(symbol);
     let copies = number(Symbol::B).saturating_mul(number(Symbol::Split)).saturating_mul(number(Symbol::Top));
@@ -101,6 +105,7 @@ pub(super) fn routed(config: &Config, layout: &Layout, numbers: &Symbols) -> u64
 }
 
 /// What lives beside the weights: a micro-batch, tables, buffers.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn inputs(
     model: &Architecture,
     stage: &Stage,

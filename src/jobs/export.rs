@@ -1,7 +1,7 @@
 //! The report as a file.
 
 use crate::config::{Config, Problem, Units};
-use crate::estimate::estimate;
+use crate::estimate::refined;
 use crate::export::{self, Kind};
 use crate::report::{self, merge_warnings};
 use crate::text::{Lang, export as words};
@@ -41,7 +41,7 @@ impl Format {
 pub(super) fn export(format: Format, lang: Lang, units: Units, link: &str) -> String {
     let read = Config::from_link(link);
     let usable = read.config.checked();
-    let mut answer = match estimate(&usable.config) {
+    let mut answer = match refined(&usable.config) {
         Ok(answer) => answer,
         Err(problems) => return lines(&problems, lang),
     };

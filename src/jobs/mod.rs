@@ -264,7 +264,7 @@ mod tests {
     fn an_export_is_what_the_command_line_prints() {
         let link = "model=qwen3-8b&batch=4";
         let config = Config::from_link(link).config;
-        let estimate = crate::estimate::estimate(&config).expect("a good configuration");
+        let estimate = crate::estimate::refined(&config).expect("a good configuration");
         let csv = finish(export(Format::Csv, link));
         assert_eq!(csv, crate::report::csv(&estimate, Lang::Zh));
         let markdown = finish(export(Format::Markdown, link));

@@ -51,6 +51,7 @@ struct Buffer {
 impl Buffers {
     /// What a rank keeps that holds these tensors, chunk by chunk in the order of the model. `numbers` gets the length of
     /// its shares.
+    #[inline(never)] // apart: a first visit has none
     pub(crate) fn kept(
         self,
         chunks: &[Vec<Param>],

@@ -118,6 +118,7 @@ impl Quantized {
 }
 
 /// The model's parameters, those that it covers quantised and the others of type `rest`.
+#[inline(never)] // apart: a first visit has none
 pub fn parameters(weights: &[Weight], quantized: Quantized, rest: Dtype, numbers: &Symbols) -> Vec<Entry> {
     let mut rows = Vec::with_capacity(weights.len() * 3);
     for weight in weights {

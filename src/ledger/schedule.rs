@@ -40,6 +40,7 @@ pub(crate) fn turns(schedule: Schedule, rank: u64, pp: u64, vpp: u64, micro_batc
 /// More moments of one round than these are not looked at one by one: what waits changes by one chunk at a time.
 const MOMENTS: u64 = 64;
 
+#[inline(never)] // apart: a first visit has none
 fn interleaved(rank: u64, pp: u64, vpp: u64, micro_batches: u64, all_first: bool) -> Vec<Turn> {
     let round = pp.saturating_mul(vpp);
     let total = micro_batches.saturating_mul(vpp);

@@ -29,6 +29,7 @@ const KV_B: Names = linear!("self_attn.kv_b_proj", Attention, [A, Dim::Lin(Symbo
 const OUT: Names = linear!("self_attn.o_proj", Attention, [H], Dim::Mul(Symbol::A, Symbol::Dv));
 
 /// Reads the latent sizes into `symbols`.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn compose(
     latent: &Latent,
     fields: &mut Fields,

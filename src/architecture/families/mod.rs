@@ -184,6 +184,7 @@ pub(super) fn compose(model_type: &str, fields: &mut Fields, dropout: Option<f64
 }
 
 /// What to say of a type that is not supported: the nearest ones that are.
+#[inline(never)] // apart: a first visit has none
 fn unsupported(model_type: &str) -> Problem {
     let mut near: Vec<(usize, &str)> =
         supported().map(|name| (strsim::levenshtein(model_type, name), name)).collect();

@@ -56,6 +56,7 @@ pub(super) enum Dense {
 impl Experts {
     /// Reads the sizes into `symbols`. The outer `None`: a field is missing; the inner: there are no experts.
     #[expect(clippy::option_option, reason = "two kinds of nothing, as said above")]
+    #[inline(never)] // apart: a first visit has none
     pub(super) fn compose(&self, fields: &mut Fields, symbols: &mut Symbols) -> Option<Option<Body>> {
         let count = fields.needed(self.count);
         let top = fields.needed(self.top);

@@ -48,6 +48,7 @@ pub(super) fn attention(tape: &mut Tape, x: Var, own: &Attention, run: &Run, sha
 }
 
 /// Cross attention: keys and values of the other stack's output.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn cross_attention(
     tape: &mut Tape,
     x: Var,

@@ -175,6 +175,7 @@ fn repeat(tape: &mut Tape, x: Var) -> Var {
 ///
 /// Language models take the softmax in fp32 and cast it; older ones take it in their own type, which autocast makes
 /// fp32 all the same.
+#[inline(never)] // apart: a first visit has none
 fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     let low = core.low;
     let shape = core.scores();

@@ -141,6 +141,7 @@ pub(crate) fn prologue(
 }
 
 /// The end of an encoder: its norm and dropout.
+#[inline(never)] // apart: a first visit has none
 pub(crate) fn encoder_end(tape: &mut Tape, x: Var, stack: &Stack, run: &Run) -> Var {
     let mut hidden = x;
     if let Some(last) = &stack.final_norm {
@@ -151,6 +152,7 @@ pub(crate) fn encoder_end(tape: &mut Tape, x: Var, stack: &Stack, run: &Run) -> 
 }
 
 /// Dropout of what a stack puts out.
+#[inline(never)] // apart: a first visit has none
 fn stack_output(tape: &mut Tape, hidden: Var, probability: f64) -> Var {
     if probability == 0.0 {
         return hidden;
@@ -260,6 +262,7 @@ pub(crate) fn loss(
 }
 
 /// `cap · tanh(logits / cap)`: tanh keeps its output.
+#[inline(never)] // apart: a first visit has none
 fn capped(tape: &mut Tape, logits: Var) -> Var {
     let dtype = tape.dtype(logits);
     tape.enter("loss", Group::Loss);
@@ -274,6 +277,7 @@ fn capped(tape: &mut Tape, logits: Var) -> Var {
 }
 
 /// Dense, activation and norm before the output embedding (BERT, `BertPredictionHeadTransform`).
+#[inline(never)] // apart: a first visit has none
 fn transform(tape: &mut Tape, x: Var, dense: Linear, last: &Norm, run: &Run) -> Var {
     tape.enter(dense.weight.module(), Group::LmHead);
     let wide = linear(tape, x, dense, STREAM, run, &tensors::LINEAR_INPUT);
@@ -289,6 +293,7 @@ fn transform(tape: &mut Tape, x: Var, dense: Linear, last: &Norm, run: &Run) -> 
 
 /// Cross entropy over masked tokens (transformers, `BertForMaskedLM`): the logits are not cast, so that the log-softmax
 /// is kept in their own type; under autocast the loss reads, and keeps, an fp32 copy of it.
+#[inline(never)] // apart: a first visit has none
 fn own_type_loss(tape: &mut Tape, logits: Var, shape: Shape, run: &Run) -> Var {
     tape.enter("loss", Group::Loss);
     let low = tape.dtype(logits);
@@ -312,6 +317,7 @@ fn own_type_loss(tape: &mut Tape, logits: Var, shape: Shape, run: &Run) -> Var {
 
 /// Patches through a convolution, class tokens before them, positions added (`ViTEmbeddings`): nothing is kept but the
 /// image, which is the program's.
+#[inline(never)] // apart: a first visit has none
 fn patches(tape: &mut Tape, of: &Embedding, run: &Run) -> Var {
     let stream = run.compute.weight;
     let cast = run.compute.autocast();
@@ -355,6 +361,7 @@ fn patches(tape: &mut Tape, of: &Embedding, run: &Run) -> Var {
 
 /// The first token's vector through a linear, and cross entropy over classes (`ViTForImageClassification`); or through
 /// a pooler first (`BertForSequenceClassification`).
+#[inline(never)] // apart: a first visit has none
 fn classes(
     tape: &mut Tape,
     hidden: Var,
@@ -381,6 +388,7 @@ fn classes(
     loss
 }
 
+#[inline(never)] // apart: a first visit has none
 fn pooled(tape: &mut Tape, mut x: Var, pooler: Pooler, run: &Run) -> Var {
     let [before, after] = pooler.dropout;
     tape.enter(pooler.dense.weight.module(), pooler.dense.weight.group);

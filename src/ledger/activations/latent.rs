@@ -19,6 +19,7 @@ const COMPRESSED: Shape = Shape::new(&[B, S, Dim::Lin(Symbol::R, 1, Symbol::Dr)]
 /// `[b, s, a, dn + dv]`
 const EXPANDED: Shape = Shape::new(&[B, S, A, Dim::Lin(Symbol::Dn, 1, Symbol::Dv)]);
 
+#[inline(never)] // apart: a first visit has none
 pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention, run: &Run) -> Var {
     let project = |tape: &mut Tape, x, one: Linear, out| {
         tape.enter(one.weight.module(), Group::Attention);

@@ -73,6 +73,7 @@ const DEQUANTIZES_ABOVE: u64 = 1536;
 
 /// A frozen linear of bitsandbytes: nothing is kept but the weight itself, which backward makes wide again. The output
 /// has the input's type. (`adapted`: peft clones the output of a 4-bit linear before it adds to it.)
+#[inline(never)] // apart: a first visit has none
 fn quantized(tape: &mut Tape, x: Var, weight: Param, out: Shape, stored: Quantized, adapted: bool) -> Var {
     let (own, shape) = (tape.dtype(x), tape.shape(x));
     if stored.rounds_input() {
@@ -121,6 +122,7 @@ fn quantized(tape: &mut Tape, x: Var, weight: Param, out: Shape, stored: Quantiz
 }
 
 /// `base + B(A(dropout(x)))·scale`, in the adapter's type; then cast back.
+#[inline(never)] // apart: a first visit has none
 fn adapter(
     tape: &mut Tape,
     x: Var,

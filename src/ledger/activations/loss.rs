@@ -22,6 +22,7 @@ const MOST_CHUNKS: u64 = 512;
 
 /// Output embedding and cross entropy, chunk by chunk: logits live for their chunk only, but each chunk's fp32
 /// log-softmax is kept. The chunks' gradients of the weight are added up.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn chunked(
     tape: &mut Tape,
     hidden: Var,
@@ -96,6 +97,7 @@ pub(super) fn chunked(
 
 /// Output embedding and cross entropy in one: the gradients of both are made in forward and kept; of the logits only a
 /// few tokens' worth ever exists (`liger_kernel/ops/fused_linear_cross_entropy.py`).
+#[inline(never)] // apart: a first visit has none
 pub(super) fn fused(tape: &mut Tape, hidden: Var, weight: Param, run: &Run) -> Var {
     let shape = tape.shape(hidden);
     let width = shape.dims().last().map_or(1, |dim| dim.value(tape.numbers())).max(1);

@@ -44,6 +44,7 @@ fn owner(linear: Linear) -> &'static str {
 }
 
 /// The same with one input projection `[2f, h]` whose output is split: both halves stay while either is needed.
+#[inline(never)] // apart: a first visit has none
 fn fused_mlp(tape: &mut Tape, x: Var, gate_up: Linear, down: Linear, run: &Run) -> Var {
     const BOTH: Shape = Shape::new(&[B, S, Dim::Scale(2, Symbol::F)]);
     tape.enter("mlp.gate_up_proj", Group::Mlp);
@@ -69,6 +70,7 @@ fn fused_mlp(tape: &mut Tape, x: Var, gate_up: Linear, down: Linear, run: &Run) 
 }
 
 /// Without a gate: kept are the input, what the activation function keeps, and its output.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn plain_mlp(tape: &mut Tape, x: Var, mlp: &PlainMlp, run: &Run) -> Var {
     tape.enter(mlp.up.weight.module(), Group::Mlp);
     let wide = linear(tape, x, mlp.up, WIDE, run, &tensors::LINEAR_INPUT);
@@ -102,6 +104,7 @@ fn activation(tape: &mut Tape, x: Var, act: Activation, kept: &'static Tensor, r
 
 /// Dropout before the output projection. T5 then casts to that projection's type, which under autocast makes an fp32
 /// copy of a 16-bit tensor only to make it 16 bit again (transformers, `T5DenseActDense`).
+#[inline(never)] // apart: a first visit has none
 fn dropped(tape: &mut Tape, x: Var, probability: f64) -> Var {
     if probability == 0.0 {
         return x;
@@ -118,6 +121,7 @@ fn dropped(tape: &mut Tape, x: Var, probability: f64) -> Var {
 /// `0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))`, operator by operator (transformers, `NewGELUActivation`).
 ///
 /// Under autocast `pow` runs in fp32, and so does all that follows.
+#[inline(never)] // apart: a first visit has none
 fn python_gelu(tape: &mut Tape, x: Var, run: &Run) -> Var {
     let low = run.compute.matmul;
     let shape = tape.shape(x);

@@ -26,6 +26,7 @@ const GATE_UP: Shape = Shape::new(&[B, S, TOP, Dim::Scale(2, Symbol::M)]);
 /// `[b, s, K, m]`
 const INNER: Shape = Shape::new(&[B, S, TOP, M]);
 
+#[inline(never)] // apart: a first visit has none
 pub(super) fn moe(tape: &mut Tape, x: Var, moe: &Moe, run: &Run) -> Var {
     let weights = router(tape, x, moe, run);
     let mut out = experts(tape, x, weights, moe, run);

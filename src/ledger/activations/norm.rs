@@ -92,6 +92,7 @@ fn rms_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
 /// `x / rms(x) · (1 + weight)`, all in fp32, then cast back (transformers, `Gemma3RMSNorm`).
 ///
 /// Kept: x in fp32, one value a row, the normalised x in fp32, and `1 + weight` in fp32.
+#[inline(never)] // apart: a first visit has none
 fn gemma_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
@@ -113,6 +114,7 @@ fn gemma_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
 }
 
 /// As T5 has it (transformers, `T5LayerNorm`): the 16-bit x is multiplied, so it is kept beside its fp32 copy.
+#[inline(never)] // apart: a first visit has none
 fn t5_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
@@ -133,6 +135,7 @@ fn t5_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
 }
 
 /// `torch.nn.LayerNorm`: one kernel; its input and two fp32 statistics a row are kept.
+#[inline(never)] // apart: a first visit has none
 fn layer_norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     let shape = tape.shape(x);
     let dtype = tape.promoted(tape.dtype(x));

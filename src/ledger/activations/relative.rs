@@ -21,6 +21,7 @@ pub(super) struct Bias {
 }
 
 /// Looks the bias of each pair up in a table. Kept: the pairs' buckets.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn table(tape: &mut Tape, table: Param, causal: bool, run: &Run) -> Var {
     let row = Shape::new(&[S]);
     let [context, memory] = [(); 2].map(|()| tape.constant("arange", row, Dtype::Int64));
@@ -39,6 +40,7 @@ pub(super) fn table(tape: &mut Tape, table: Param, causal: bool, run: &Run) -> V
 
 /// The bucket of each distance (`_relative_position_bucket`): exact for near ones, logarithmic for far ones. Seen both
 /// ways, the sign is a bucket's half; causal, what lies ahead counts as 0.
+#[inline(never)] // apart: a first visit has none
 fn buckets(tape: &mut Tape, causal: bool) -> Var {
     let made = |tape: &mut Tape, name, dtype| tape.constant(name, PAIRS, dtype);
     let turned = |tape: &mut Tape, from: Var, name, dtype| {
@@ -110,6 +112,7 @@ impl Mask {
 
 /// transformers, `create_position_bias_mask`: what a token must not see is put out of reach, and the result laid out in
 /// a row, anew in every layer.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn as_mask(tape: &mut Tape, bias: Bias, core: Core) -> Mask {
     let dtype = tape.dtype(bias.var);
     let full = core.scores();

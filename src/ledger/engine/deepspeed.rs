@@ -145,6 +145,7 @@ impl DeepSpeed {
 
     /// Staging of an offloaded optimizer: the largest gradient on the device (`temp_grad_buffer_for_gpu_offload`), and
     /// on the host an fp32 gradient and a 16-bit copy of the part beside its states.
+    #[inline(never)] // apart: a first visit has none
     pub(super) fn lasting(&self, shares: &Shares, numbers: &Symbols) -> (Vec<Entry>, u64) {
         let part = shares.stepped.as_ref().map_or(0, |stepped| elements(stepped, numbers));
         let host = if self.offload { part.saturating_mul(4 + self.low.bytes()) } else { 0 };
@@ -175,6 +176,7 @@ impl DeepSpeed {
         (vec![staging], host)
     }
 
+    #[inline(never)] // apart: a first visit has none
     pub(super) fn script(
         &self,
         units: &Units,
@@ -191,6 +193,7 @@ impl DeepSpeed {
 
     /// Stage 0: when backward is over, gradients are flattened to be reduced; the step makes fp32 copies of all
     /// (`deepspeed/runtime/fp16/unfused_optimizer.py`).
+    #[inline(never)] // apart: a first visit has none
     fn whole(&self, units: &Units, order: &[usize], stream: Dtype, numbers: &Symbols) -> Script {
         let mut script = Script::new(order.len(), stream, numbers);
         let unit = Unit { name: "optimizer", params: Vec::new() };
@@ -226,6 +229,7 @@ impl DeepSpeed {
 }
 
 /// A whole number, also one that JSON has as a fraction (`5e8`).
+#[inline(never)] // apart: a first visit has none
 fn whole(value: &Value) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,

@@ -57,6 +57,7 @@ enum Ends {
 }
 
 /// A step. `order` gives for each layer its kind.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn script(
     fsdp: &Fsdp,
     units: &Units,

@@ -118,6 +118,7 @@ pub(super) fn groups(parts: impl Iterator<Item = u64>, least: u64) -> Vec<Weight
 }
 
 /// A step. `order` gives for each layer its kind.
+#[inline(never)] // apart: a first visit has none
 pub(super) fn script(
     zero: &DeepSpeed,
     units: &Units,

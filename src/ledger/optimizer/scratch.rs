@@ -74,6 +74,7 @@ fn made(weight: &Weight, stepping: Stepping, numbers: &Symbols) -> (Option<Piece
 
 /// Adafactor (transformers/optimization.py, `Adafactor.step`): fp32 copies of a 16-bit gradient and weight throughout;
 /// of a matrix, either the squared gradient while its columns are summed, or it and the update made from both sums.
+#[inline(never)] // apart: a first visit has none
 fn factored(shape: Shape, own: Dtype, numbers: &Symbols) -> Vec<Piece> {
     let update = |count| (&tensors::ADAFACTOR_UPDATE as &'static Tensor, shape, Dtype::Fp32, count);
     let wide = if own == Dtype::Fp32 { 0 } else { 2 };
@@ -95,6 +96,7 @@ const SEMAPHORES: u64 = 128;
 /// Bytes that a sum over the rows of an fp32 matrix stages in memory, where several thread blocks share one output
 /// (pytorch/aten/src/ATen/native/cuda/Reduce.cuh, `setReduceConfig`; 132 multiprocessors of 2048 threads, as on an
 /// H100: other cards differ in the number of blocks).
+#[inline(never)] // apart: a first visit has none
 fn staging(rows: u64, columns: u64) -> u64 {
     const PROCESSORS: u64 = 132;
     const THREADS: u64 = 2048;
@@ -131,6 +133,7 @@ fn staging(rows: u64, columns: u64) -> u64 {
 
 /// Muon (torch/optim/_muon.py): the update in the weight's type, and in bf16 the matrix before and after an iteration
 /// with its product by its own transpose, once plain and once combined.
+#[inline(never)] // apart: a first visit has none
 fn orthogonal(shape: Shape, own: Dtype, numbers: &Symbols) -> Vec<Piece> {
     let side = match *shape.dims() {
         [rows, columns] if rows.value(numbers) < columns.value(numbers) => rows,

@@ -94,6 +94,7 @@ pub(crate) struct Modules {
 
 impl Modules {
     /// Adds a module by its name; false when there is none of it.
+    #[inline(never)] // apart: a first visit has none
     pub(crate) fn add(&mut self, name: &str) -> bool {
         let known = match name {
             "core_attn" => &mut self.core_attention,
@@ -111,6 +112,7 @@ impl Modules {
 }
 
 /// Forward of one layer (`transformer_layer.py`): the residual stream in, the residual stream out.
+#[inline(never)] // apart: a first visit has none
 pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, megatron: &Megatron) -> Var {
     let mut stream = x;
     for sublayer in &layer.sublayers {
@@ -179,6 +181,7 @@ fn sublayer_output(
 }
 
 /// `residual + dropout(added + bias)` (`fusions/fused_bias_dropout.py`).
+#[inline(never)] // apart: a first visit has none
 fn add(tape: &mut Tape, added: Var, residual: Var, bias: Option<Param>, dropped: bool) -> Var {
     tape.enter("", Group::Residual);
     let dtype = tape.dtype(residual);

@@ -142,6 +142,9 @@ fn is_address(relocation: &RelocationEntry) -> bool {
     matches!(relocation.ty, R::MemoryAddrLeb | R::MemoryAddrSleb | R::MemoryAddrI32)
 }
 
+/// How Rust writes that there is no `char`: all over the code, and never an address.
+const NO_CHAR: u32 = 0x0011_0000;
+
 /// The constants that the functions of the first half don't reach. `cold` names the functions of the second half;
 /// whatever isn't named there counts as the first's. `numbers` are all constants in the code of the first half: should
 /// one be an address, what lies there stays, whatever the relocations say.
@@ -161,7 +164,7 @@ pub(crate) fn of_the_rest(
         }
     }
     let overlaps = Overlaps::of(&linked.symbols);
-    for number in numbers {
+    for number in numbers.iter().filter(|number| **number != NO_CHAR) {
         waiting.extend(overlaps.at(*number));
     }
     // From constant to constant.
