@@ -142,16 +142,13 @@ fn is_address(relocation: &RelocationEntry) -> bool {
     matches!(relocation.ty, R::MemoryAddrLeb | R::MemoryAddrSleb | R::MemoryAddrI32)
 }
 
-/// How Rust writes that there is no `char`: all over the code, and never an address.
-const NO_CHAR: u32 = 0x0011_0000;
-
 /// The constants that the functions of the first half don't reach. `cold` names the functions of the second half;
-/// whatever isn't named there counts as the first's. `numbers` are all constants in the code of the first half: should
-/// one be an address, what lies there stays, whatever the relocations say.
+/// whatever isn't named there counts as the first's. `numbers` are those in the code of the first half, by function: in
+/// functions that the linker didn't know (wasm-bindgen made them) any number counts as an address.
 pub(crate) fn of_the_rest(
     module: &[u8],
     cold: &HashSet<String>,
-    numbers: &BTreeSet<u32>,
+    numbers: &HashMap<String, BTreeSet<u32>>,
 ) -> Result<Vec<Piece>> {
     let linked = Linked::read(module)?;
     anyhow::ensure!(!linked.code.is_empty(), "no relocations: was it linked with --emit-relocs?");
@@ -164,8 +161,9 @@ pub(crate) fn of_the_rest(
         }
     }
     let overlaps = Overlaps::of(&linked.symbols);
-    for number in numbers.iter().filter(|number| **number != NO_CHAR) {
-        waiting.extend(overlaps.at(*number));
+    let known: HashSet<&String> = linked.names.values().collect();
+    for (_, numbers) in numbers.iter().filter(|(function, _)| !known.contains(function)) {
+        waiting.extend(numbers.iter().flat_map(|number| overlaps.at(*number)));
     }
     // From constant to constant.
     let mut refers: HashMap<u32, Vec<u32>> = HashMap::new();

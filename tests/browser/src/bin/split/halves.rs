@@ -180,15 +180,15 @@ impl Visitor<'_> for Numbers {
     }
 }
 
-/// Every number in the first half that may be an address.
-fn addresses(module: &Module, cold: &HashSet<FunctionId>) -> BTreeSet<u32> {
-    let mut found = Numbers(BTreeSet::new());
-    for (id, local) in module.funcs.iter_local() {
-        if !cold.contains(&id) {
-            dfs_in_order(&mut found, local, local.entry_block());
-        }
+/// Every number in the first half that may be an address, by the name of the function that it is in.
+fn addresses(module: &Module, cold: &HashSet<FunctionId>) -> HashMap<String, BTreeSet<u32>> {
+    let mut found: HashMap<String, BTreeSet<u32>> = HashMap::new();
+    for (id, local) in module.funcs.iter_local().filter(|(id, _)| !cold.contains(id)) {
+        let mut numbers = Numbers(BTreeSet::new());
+        dfs_in_order(&mut numbers, local, local.entry_block());
+        found.entry(module.funcs.get(id).name.clone().unwrap_or_default()).or_default().extend(numbers.0);
     }
-    found.0
+    found
 }
 
 /// A short name for the `n`th thing of a kind.
