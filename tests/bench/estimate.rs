@@ -26,8 +26,22 @@ fn estimates(criterion: &mut Criterion) {
         estimate(&config).unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
         group.bench_function(name, |bencher| bencher.iter(|| estimate(black_box(&config))));
     }
+    // A job of a thousand GPUs: every stage of the pipeline is estimated.
+    let job = Config::from_link(JOB);
+    assert!(job.problems.is_empty(), "{:?}", job.problems);
+    group.bench_function("deepseek-v3 on 1024 GPUs", |bencher| {
+        bencher.iter(|| estimate(black_box(&job.config)))
+    });
     group.finish();
 }
+
+/// `DeepSeek-V3`: 61 layers, 256 experts.
+const JOB: &str = "model_type=deepseek_v3&hidden_size=7168&num_hidden_layers=61&num_attention_heads=128\
+                   &num_key_value_heads=128&intermediate_size=18432&vocab_size=129280&n_routed_experts=256\
+                   &num_experts_per_tok=8&moe_intermediate_size=2048&n_shared_experts=1&first_k_dense_replace=3\
+                   &q_lora_rank=1536&kv_lora_rank=512&qk_nope_head_dim=128&qk_rope_head_dim=64&v_head_dim=128\
+                   &stack=megatron-core&seq=4096&accumulation=32&gpus=1024&pp=16&vpp=2&ep=64&schedule=interleaved\
+                   &data_parallel=zero1&attention=flash&gpu=h800-80g&moe_grouped_gemm=true";
 
 const LINK: &str = "https://host.example/#v=1&model=qwen3-8b&hidden_size=5120&batch=4&seq=8k&precision=bf16-autocast\
                     &optimizer=adamw-8bit&attention=flash&recompute=full&gpu=h100-80g&gpus=8&data_parallel=zero3";
