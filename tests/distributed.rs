@@ -241,3 +241,18 @@ fn quantised_weights_are_shared_and_their_scales_are_not() {
     }
     assert_eq!(bytes("gpus=8&data_parallel=ddp", ""), bytes("", ""));
 }
+
+#[test]
+fn an_engine_on_a_stage_holds_that_stage_alone() {
+    let link = "model=llama-3.1-8b&seq=128&recompute=full&accumulation=2&gpus=16&";
+    for strategy in ["data_parallel=fsdp", "data_parallel=fsdp&fsdp_version=1"] {
+        let whole = of(&Config::from_link(&format!("{link}{strategy}&shard_size=8")).config);
+        let staged = of(&Config::from_link(&format!("{link}{strategy}&pp=2")).config);
+        let gradients = |estimate: &Estimate| estimate.between_steps.with_gradients;
+        assert!(gradients(&staged) < gradients(&whole) * 6 / 10, "{strategy}");
+        for block in Block::ALL {
+            let rows = staged.ledger.iter().filter(|row| row.block == block && row.tensor.id != "workspace");
+            assert_eq!(rows.map(|row| row.at_peak).sum::<u64>(), staged.peak.blocks.get(block), "{strategy}");
+        }
+    }
+}

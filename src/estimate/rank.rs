@@ -65,7 +65,7 @@ impl Job<'_> {
         };
         parameters.extend(weights::parameters(&adapters, setup.adapter, symbols));
         let trained = if setup.lora.is_some() { &adapters } else { &base };
-        let script = engine.script(model, parts, setup.storage(), setup.compute.weight, symbols);
+        let script = engine.script(model, (parts, stage), setup.storage(), setup.compute.weight, symbols);
         // Weights that are stepped on in backward have a gradient for an instant only: its row comes from there.
         let passing = engine.holds_gradients() || matches!(plan.gradients, Gradients::Stepped { .. });
         let lasting = if passing { &[][..] } else { trained.as_slice() };

@@ -144,6 +144,7 @@ impl Clock<'_> {
                     let counted = self.base.counted + self.held.counted;
                     self.rise(moment, &Live::default(), counted, at);
                 }
+                Act::Nothing => {}
                 Act::Keep(buffer) => self.hold(buffer),
                 Act::Free(buffer) => {
                     if let Some(alive) = self.engine.alive.get_mut(buffer).filter(|alive| **alive > 0) {

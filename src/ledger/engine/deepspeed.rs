@@ -181,7 +181,7 @@ impl DeepSpeed {
         &self,
         units: &Units,
         order: &[usize],
-        parts: &Parts,
+        parts: (&Parts, &[usize]),
         stream: Dtype,
         numbers: &Symbols,
     ) -> Script {

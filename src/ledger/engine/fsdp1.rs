@@ -7,7 +7,7 @@ use super::script::{BufferId, Owner, Script, Side};
 use super::units::{Storage, Unit, Units};
 use super::{Accumulated, Fsdp, Shares, layer_kinds};
 use crate::architecture::{Architecture, Half, Param, Weight};
-use crate::ledger::{Block, Dtype, Group, Phase, Shape, Symbols};
+use crate::ledger::{Block, Dtype, Group, Phase, Shape, Stage, Symbols};
 use crate::text::tensors;
 
 /// The buffers of one flat parameter.
@@ -53,10 +53,11 @@ impl Fsdp {
         &self,
         model: &Architecture,
         storage: Storage,
-        layers: &[usize],
+        stage: &Stage,
         numbers: &Symbols,
     ) -> Shares {
-        let units = Units::of(model, storage);
+        let layers: Vec<usize> = stage.layers().collect();
+        let units = Units::on(model, storage, stage);
         let mut shares = Shares::default();
         let mut add = |unit: &Unit, count: u64| {
             let part = |trained: bool| self.flat_parameter(unit, trained, count, numbers);

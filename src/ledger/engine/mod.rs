@@ -193,7 +193,7 @@ impl Engine {
         match self {
             // What is quantised stays what it is, in its own flat parameter.
             Self::Fsdp(fsdp) if fsdp.flat && storage.quantized.is_none() => {
-                return fsdp.flat_shares(model, storage, &layers, numbers);
+                return fsdp.flat_shares(model, storage, stage, numbers);
             }
             Self::Fsdp(fsdp) => {
                 for weight in shares.base.iter_mut().chain(&mut shares.adapters) {
@@ -274,32 +274,35 @@ impl Engine {
         }
     }
 
-    /// What it makes and frees in a step.
+    /// What it makes and frees in a step of one stage.
     pub(crate) fn script(
         &self,
         model: &Architecture,
-        parts: &Parts,
+        (parts, stage): (&Parts, &Stage),
         storage: Storage,
         stream: Dtype,
         numbers: &Symbols,
     ) -> Option<Script> {
-        match self {
+        if matches!(self, Self::Alone | Self::Ddp(_)) {
+            return None;
+        }
+        let units = Units::on(model, storage, stage);
+        let (positions, kinds) = (stage.layers().collect::<Vec<_>>(), layer_kinds(model));
+        let order: Vec<usize> = positions.iter().filter_map(|layer| kinds.get(*layer).copied()).collect();
+        let script = match self {
+            Self::Fsdp(fsdp) if fsdp.flat => fsdp1::script(fsdp, &units, &order, stream, numbers),
             Self::Fsdp(fsdp) => {
-                let units = Units::of(model, storage);
-                let order = layer_kinds(model);
-                if fsdp.flat {
-                    return Some(fsdp1::script(fsdp, &units, &order, stream, numbers));
-                }
                 // A weight that two groups share must be in one of them.
                 let fsdp = Fsdp { wrap_head: fsdp.wrap_head && !model.tied, ..*fsdp };
-                Some(fsdp2::script(&fsdp, &units, &order, stream, numbers))
+                fsdp2::script(&fsdp, &units, &order, stream, numbers)
             }
             Self::DeepSpeed(deepspeed) => {
-                let units = Units::of(model, storage);
-                Some(deepspeed.script(&units, &layer_kinds(model), parts, stream, numbers))
+                deepspeed.script(&units, &order, (parts, &positions), stream, numbers)
             }
-            Self::Alone | Self::Ddp(_) => None,
-        }
+            Self::Alone | Self::Ddp(_) => return None,
+        };
+        let whole = stage.embeds() && stage.ends();
+        Some(if whole { script } else { script.on_stage(&positions, stage.embeds(), stage.ends()) })
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) enum Act {
     Free(BufferId),
     /// The gradients that backward left are freed.
     Release(Owner),
+    /// Nothing: what would happen is on another stage of a pipeline.
+    Nothing,
 }
 
 /// Before or after the run of a part.
@@ -67,6 +69,8 @@ pub(crate) struct Script {
     /// For each hook of a backward, the acts beside each of the gradients that pass.
     gradients: Vec<Vec<Range<usize>>>,
     layers: usize,
+    /// For each layer of the model its place among those that this script is for.
+    places: Vec<Option<usize>>,
     /// The residual stream between two parts, and its gradient.
     stream: Option<[BufferId; 2]>,
     open: Option<(Open, Option<BufferId>)>,
@@ -75,7 +79,8 @@ pub(crate) struct Script {
 impl Script {
     /// An empty script for a model of so many layers; between parts, `stream` of this type is handed on.
     pub(crate) fn new(layers: usize, stream: Dtype, numbers: &Symbols) -> Self {
-        let mut script = Self { layers, hooks: vec![0..0; 10 + 4 * layers], ..Self::default() };
+        let places = (0..layers).map(Some).collect();
+        let mut script = Self { layers, places, hooks: vec![0..0; 10 + 4 * layers], ..Self::default() };
         let mut handed = |tensor| {
             let place = (Block::Overhead, Group::Residual);
             let row = Entry::lasting((tensor, ""), place, (STREAM, stream), 1, numbers);
@@ -150,7 +155,9 @@ impl Script {
 
     /// What happens where the n-th gradient of a backward is there.
     pub(crate) fn gradient_acts(&self, phase: Phase, layer: usize, gradient: usize) -> &[Act] {
-        let of = self.index(Side::Before, phase, layer).and_then(|index| self.gradients.get(index));
+        let place = self.place(phase, layer);
+        let index = place.and_then(|layer| self.index(Side::Before, phase, layer));
+        let of = index.and_then(|index| self.gradients.get(index));
         let range = of.and_then(|of| of.get(gradient).cloned());
         range.and_then(|range| self.acts.get(range)).unwrap_or_default()
     }
@@ -171,9 +178,61 @@ impl Script {
         self.acts.push(Act::Release(owner));
     }
 
+    /// The script of one stage of a pipeline, which holds the model's layers at these positions: what stands around an
+    /// embedding, or a loss, that is on another stage moves to the stage's first, or last, layer.
+    pub(crate) fn on_stage(mut self, positions: &[usize], embeds: bool, ends: bool) -> Self {
+        let last = self.layers.saturating_sub(1);
+        if !embeds {
+            let rest = self.joined((Side::After, Phase::Backward, 0), Phase::EmbeddingBackward);
+            self.silence(rest, Act::Release(Owner::Here));
+            self.joined((Side::Before, Phase::Forward, 0), Phase::Embedding);
+        }
+        if !ends {
+            self.joined((Side::After, Phase::Forward, last), Phase::Loss);
+            self.joined((Side::Before, Phase::Backward, last), Phase::LossBackward);
+            self.silence(0..self.acts.len(), Act::Release(Owner::Loss));
+        }
+        let length = positions.iter().max().map_or(0, |most| most + 1);
+        self.places = vec![None; length];
+        for (place, position) in positions.iter().enumerate() {
+            self.places[*position] = Some(place);
+        }
+        self
+    }
+
+    /// The acts around a phase join those of a hook beside it; gives where they stand.
+    fn joined(&mut self, (side, phase, layer): (Side, Phase, usize), other: Phase) -> Range<usize> {
+        let [before, after] = [Side::Before, Side::After].map(|side| self.index(side, other, 0));
+        let others = before.into_iter().chain(after).map(|index| self.hooks[index].clone());
+        let others = others.filter(|range| range.start < range.end).reduce(|all, range| all.start..range.end);
+        let (Some(own), Some(others)) = (self.index(side, phase, layer), others) else { return 0..0 };
+        let hook = &mut self.hooks[own];
+        // Acts are written down in the order in which they happen: the two are neighbours.
+        *hook = if hook.start == hook.end {
+            others.clone()
+        } else {
+            hook.start.min(others.start)..hook.end.max(others.end)
+        };
+        others
+    }
+
+    fn silence(&mut self, range: Range<usize>, act: Act) {
+        let acts = self.acts.get_mut(range).unwrap_or_default();
+        acts.iter_mut().filter(|own| **own == act).for_each(|own| *own = Act::Nothing);
+    }
+
+    /// The place of a layer of the model among those that this script is for.
+    fn place(&self, phase: Phase, layer: usize) -> Option<usize> {
+        let layered = matches!(phase, Phase::Forward | Phase::Backward);
+        if layered { self.places.get(layer).copied().flatten() } else { Some(0) }
+    }
+
     /// What happens on this side of this part's run.
     pub(crate) fn acts(&self, side: Side, phase: Phase, layer: usize) -> &[Act] {
-        let range = self.index(side, phase, layer).and_then(|index| self.hooks.get(index).cloned());
+        let range = self
+            .place(phase, layer)
+            .and_then(|layer| self.index(side, phase, layer))
+            .and_then(|index| self.hooks.get(index).cloned());
         range.and_then(|range| self.acts.get(range)).unwrap_or_default()
     }
 

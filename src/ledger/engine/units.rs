@@ -4,7 +4,7 @@ use crate::architecture::adapters::{self, Targets};
 use crate::architecture::{Architecture, Weight};
 use crate::ledger::quantized::Quantized;
 use crate::ledger::weights::row;
-use crate::ledger::{Block, Dtype, Entry, Group, Phase, Shape, Symbols, Tensor};
+use crate::ledger::{Block, Dtype, Entry, Group, Phase, Shape, Stage, Symbols, Tensor};
 
 /// A parameter of one unit as one rank keeps it between steps.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +96,22 @@ impl Units {
         model.head.params(model.tied, &mut add);
         let kinds = encoder.iter().flat_map(|encoder| &encoder.kinds).chain(&model.kinds);
         Self { kinds: kinds.map(kind).collect(), embedding, head, tied: model.tied }
+    }
+
+    /// Those of one stage of a pipeline.
+    pub(crate) fn on(model: &Architecture, storage: Storage, stage: &Stage) -> Self {
+        let mut units = Self::of(model, storage);
+        if !stage.ends() {
+            units.head.params.clear();
+        } else if !stage.embeds() && units.tied {
+            // A tied table is there twice.
+            units.head.params.extend(units.embedding.params.first());
+        }
+        if !stage.embeds() {
+            units.embedding.params.clear();
+        }
+        units.tied &= stage.embeds() && stage.ends();
+        units
     }
 
     /// What is around the layers, as one; a tied output embedding once.

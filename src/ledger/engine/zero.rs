@@ -123,7 +123,7 @@ pub(super) fn script(
     zero: &DeepSpeed,
     units: &Units,
     order: &[usize],
-    parts: &Parts,
+    (parts, positions): (&Parts, &[usize]),
     stream: Dtype,
     numbers: &Symbols,
 ) -> Script {
@@ -153,7 +153,8 @@ pub(super) fn script(
         if let Some(head) = modules.last_mut().filter(|_| units.tied) {
             head.push(Step { params: vec![embedding] });
         }
-        let recomputed: Vec<bool> = (0..order.len()).map(|layer| parts.layer(layer).bare.is_some()).collect();
+        let recomputed: Vec<bool> =
+            positions.iter().map(|layer| parts.layer(*layer).bare.is_some()).collect();
         let elements = slots.all.iter().map(|slot| slot.elements).collect();
         Gather::new(zero, elements, &modules, &recomputed)
     });
@@ -185,7 +186,12 @@ pub(super) fn script(
     run.gather_in((Side::After, Phase::LossBackward, 0), Gather::after_loss_backward);
     for (layer, kind) in order.iter().enumerate().rev() {
         run.gather_in((Side::Before, Phase::Backward, layer), |gather| gather.before_backward(layer));
-        run.backward((Phase::Backward, layer), parts.layer(layer), &units.kinds[*kind], layers[layer]);
+        run.backward(
+            (Phase::Backward, layer),
+            parts.layer(positions[layer]),
+            &units.kinds[*kind],
+            layers[layer],
+        );
         run.gather_in((Side::After, Phase::Backward, layer), |gather| gather.after_backward(layer));
     }
     run.gather_in((Side::Before, Phase::EmbeddingBackward, 0), Gather::before_embedding_backward);
