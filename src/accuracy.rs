@@ -78,11 +78,14 @@ impl Metric {
     }
 
     /// The answer, and the range in which the program expects the measured figure (bytes).
-    fn figure(self, answer: &Estimate, measured: u64) -> (u64, Band) {
+    fn figure(self, answer: &Estimate, stage: Option<usize>, measured: u64) -> (u64, Band) {
         let point = |bytes| (bytes, Band { low: bytes, expected: bytes, high: bytes });
         let band = |band: Band| (band.expected, band);
         match self {
-            Self::Allocated => point(answer.allocated),
+            Self::Allocated => {
+                let staged = stage.and_then(|stage| answer.stages.get(stage));
+                point(staged.map_or(answer.allocated, |stage| stage.allocated))
+            }
             Self::Reserved => band(answer.reserved),
             Self::Device => band(answer.device),
             // Anything from the lowest to the highest is right.
@@ -129,19 +132,6 @@ impl Regime {
             (_, DataParallel::Ddp, _) => Self::Replicated,
             (_, DataParallel::Zero1 | DataParallel::Zero2 | DataParallel::Zero3, _) => Self::Zero,
             _ => Self::Fsdp,
-        }
-    }
-
-    /// Its name in the page's data.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Lora => "lora",
-            Self::Qlora => "qlora",
-            Self::Replicated => "ddp",
-            Self::Fsdp => "fsdp",
-            Self::Zero => "zero",
-            Self::Megatron => "megatron",
         }
     }
 
@@ -272,7 +262,7 @@ impl Case {
     /// Compares the estimate. `None`: the model is not supported.
     pub fn judge(&self) -> Option<Judged<'_>> {
         let answer = refined(&self.config).ok()?;
-        let (estimated, band) = self.metric.figure(&answer, self.measured);
+        let (estimated, band) = self.metric.figure(&answer, self.stage, self.measured);
         Some(Judged { case: self, estimated, band })
     }
 }
@@ -309,21 +299,31 @@ impl Judged<'_> {
         (low.saturating_sub(slack)..=high.saturating_add(slack)).contains(&self.case.measured)
     }
 
-    /// As one value of the page's table.
-    pub fn to_json(&self) -> Value {
-        let Case { id, measured, tolerance, source, url, reason, .. } = self.case;
+    /// As one row of the page's table.
+    fn to_json(&self) -> Value {
+        let Case { id, measured, source, url, reason, regime, metric, .. } = self.case;
         json!({
             "id": id,
-            "regime": self.case.regime.word(),
-            "metric": self.case.metric.word(),
+            "regime": both(|lang| regime.name(lang)),
+            "figure": both(|lang| metric.name(lang)),
             "measured": measured,
             "estimated": self.estimated,
-            "tolerance": tolerance,
+            "error": rounded(self.error()),
             "source": source,
             "url": url,
-            "reason": reason.map(Reason::word),
+            "reason": reason.map(|reason| both(|lang| reason.text().get(lang))),
         })
     }
+}
+
+/// Both languages of a word.
+fn both(word: impl Fn(Lang) -> &'static str) -> Value {
+    json!({ "en": word(Lang::En), "zh": word(Lang::Zh) })
+}
+
+/// To a thousandth: the page shows no more.
+fn rounded(share: f64) -> f64 {
+    (share * 1000.0).round() / 1000.0
 }
 
 /// What many errors are like (shares; signs kept in `median` only).
@@ -380,10 +380,24 @@ pub fn grouped<'c>(judged: &[Judged<'c>]) -> Vec<((Regime, Metric), Vec<Judged<'
     groups
 }
 
-/// The page's table: one case a line, the worst first.
+/// The page's table: groups by regime and figure, then the cases, the worst first, one a line.
 pub fn table(judged: &[Judged]) -> String {
-    let mut rows: Vec<&Judged> = judged.iter().collect();
-    rows.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
-    let lines: Vec<String> = rows.iter().map(|row| row.to_json().to_string()).collect();
-    format!("[\n{}\n]\n", lines.join(",\n"))
+    let groups = grouped(judged).into_iter().map(|((regime, metric), group)| {
+        let of = distribution(&group);
+        let row = json!({
+            "regime": both(|lang| regime.name(lang)),
+            "figure": both(|lang| metric.name(lang)),
+            "cases": of.cases,
+            "median": rounded(of.median),
+            "typical": rounded(of.typical),
+            "ninth": rounded(of.ninth),
+            "near": rounded(of.near),
+        });
+        row.to_string()
+    });
+    let groups: Vec<String> = groups.collect();
+    let mut cases: Vec<&Judged> = judged.iter().collect();
+    cases.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
+    let cases: Vec<String> = cases.iter().map(|case| case.to_json().to_string()).collect();
+    format!("{{\"groups\":[\n{}\n],\"cases\":[\n{}\n]}}\n", groups.join(",\n"), cases.join(",\n"))
 }

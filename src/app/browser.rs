@@ -112,6 +112,19 @@ pub(super) fn copy(text: &str, done: impl FnOnce(bool) + 'static) {
     wait(&clipboard.write_text(text).into(), move |copied| done(copied.is_ok()));
 }
 
+/// What stands under an address, as text. An error: it can't be reached (`None`), or the status that it answers with.
+pub(super) fn fetch(url: &str, done: impl FnOnce(Result<String, Option<u16>>) + 'static) {
+    wait(&window().fetch_with_str(url).into(), move |answer| {
+        let answer = answer.ok().and_then(|answer| answer.dyn_into::<web_sys::Response>().ok());
+        let Some(answer) = answer else { return done(Err(None)) };
+        if !answer.ok() {
+            return done(Err(Some(answer.status())));
+        }
+        let Ok(text) = answer.text() else { return done(Err(None)) };
+        wait(&text.into(), move |text| done(text.ok().and_then(|text| text.as_string()).ok_or(None)));
+    });
+}
+
 /// Hands on what a promise comes to.
 pub(super) fn wait(promise: &JsValue, done: impl FnOnce(Result<JsValue, JsValue>) + 'static) {
     wait_for(Promise::resolve(promise), Box::new(done));

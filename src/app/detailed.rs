@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::el::{View, all, el, none, part, said, words};
 use super::field::{brief, field, without_effect};
-use super::{State, browser, diagnose};
+use super::{State, browser, diagnose, hub};
 use crate::config::{Config, Key, Loss, Method, Recompute, Section};
 use crate::text::{app as text, config as names};
 
@@ -112,7 +112,9 @@ fn model(state: State) -> View {
         fields(state, &["model"]),
         part(move || if given.get() { fields(state, &["params"]) } else { none() }),
         shape(state),
-        unfolding(None, false, said(state, text::OWN_CONFIG), move || diagnose::config_json(state)),
+        unfolding(None, false, said(state, text::OWN_CONFIG), move || {
+            all([hub::view(state), diagnose::config_json(state)])
+        }),
     ])
 }
 

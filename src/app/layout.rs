@@ -5,8 +5,8 @@ use leptos::prelude::*;
 use super::el::{View, all, el, part, words};
 use super::tabs::{Tab, tabs};
 use super::{
-    State, address, browser, detailed, diagnose, doctor, figure, headline, ledger, problems, quick, share,
-    totals,
+    State, accuracy, address, browser, detailed, diagnose, doctor, figure, headline, ledger, problems, quick,
+    share, totals,
 };
 use crate::config::{Theme, Units, View as Shown};
 use crate::text::{Lang, app as text};
@@ -27,7 +27,7 @@ pub(super) fn view(state: State) -> View {
     let answer = el("div").attr("class", "answer").child(headline::view(state)).child(answer);
     let main = el("main").attr("class", "page").child(form(state)).child(answer);
     let foot = el("footer").attr("class", "foot").say(state, text::FOOT);
-    all([skip.into(), head(state), main.into(), foot.into(), share::toast(state)])
+    all([skip.into(), head(state), main.into(), accuracy::view(state), foot.into(), share::toast(state)])
 }
 
 /// What is known of every tensor.

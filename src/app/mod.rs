@@ -3,6 +3,7 @@
 //! One [`State`] of signals, plain functions that return views, no arithmetic: what a component shows was computed
 //! elsewhere.
 
+mod accuracy;
 mod address;
 mod browser;
 mod canvas;
@@ -17,6 +18,7 @@ mod export;
 mod field;
 mod figure;
 mod headline;
+mod hub;
 mod later;
 mod layout;
 mod ledger;

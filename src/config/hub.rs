@@ -80,6 +80,37 @@ fn bare(name: &str) -> &str {
     rest
 }
 
+/// Where models are published.
+pub const ENDPOINT: &str = "https://huggingface.co";
+
+/// The address of a model's `config.json`: `endpoint` is the hub or a mirror of it, `model` a repository
+/// (`Qwen/Qwen3-8B`, `gpt2`) or the address of its page.
+///
+/// `None`: one of the two cannot be that.
+pub fn config_address(endpoint: &str, model: &str) -> Option<String> {
+    let endpoint = endpoint.trim().trim_end_matches('/');
+    let host = endpoint.strip_prefix("https://").or_else(|| endpoint.strip_prefix("http://"))?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let path = |c: char| plain(c) || "/:".contains(c);
+    if host.is_empty() || !host.chars().all(path) {
+        return None;
+    }
+    let model = model.trim().trim_matches('/');
+    let model = match model.split_once("://") {
+        Some((_, address)) => address.split_once('/')?.1,
+        None => model,
+    };
+    let mut parts = model.split(['/', '?', '#']);
+    let owner = parts.next().filter(|part| !part.is_empty())?;
+    let repository = match parts.next().filter(|part| !part.is_empty()) {
+        Some(name) => format!("{owner}/{name}"),
+        // The oldest models have no owner.
+        None => owner.to_owned(),
+    };
+    let valid = repository.split('/').all(|part| part.chars().all(plain) && part.trim_matches('.') != "");
+    valid.then(|| format!("{endpoint}/{repository}/resolve/main/config.json"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +128,24 @@ mod tests {
         assert_eq!(id("someone/Meta-Llama-3-8B-Instruct-bnb-4bit"), Some(("llama-3-8b", false)));
         let cached = "/home/me/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/0123abcd";
         assert_eq!(id(cached), Some(("qwen3-8b", true)));
+    }
+
+    #[test]
+    fn a_file_has_an_address_on_the_hub_and_on_mirrors() {
+        let on_hub = |model| config_address(ENDPOINT, model);
+        let file = Some("https://huggingface.co/Qwen/Qwen3-8B/resolve/main/config.json".to_owned());
+        for model in ["Qwen/Qwen3-8B", " Qwen/Qwen3-8B/ ", "https://huggingface.co/Qwen/Qwen3-8B/tree/main"] {
+            assert_eq!(on_hub(model), file, "{model}");
+        }
+        assert_eq!(on_hub("gpt2"), Some("https://huggingface.co/gpt2/resolve/main/config.json".to_owned()));
+        let mirror = Some("https://hf-mirror.com/gpt2/resolve/main/config.json".to_owned());
+        assert_eq!(config_address("https://hf-mirror.com/", "gpt2"), mirror);
+        for model in ["", "/", "a b/c", "../x", "a/..", "a/b%2fc", "https://"] {
+            assert_eq!(on_hub(model), None, "{model}");
+        }
+        for endpoint in ["", "huggingface.co", "javascript:alert(1)", "https://", "https://a b"] {
+            assert_eq!(config_address(endpoint, "gpt2"), None, "{endpoint}");
+        }
     }
 
     #[test]

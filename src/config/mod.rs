@@ -26,7 +26,7 @@ pub use choices::{
 };
 pub use fields::{FIELDS, Field};
 pub use gpus::{Gpu, gpu, gpus};
-pub use hub::{Named, by_name, repository};
+pub use hub::{ENDPOINT, Named, by_name, config_address, repository};
 pub use json::LONGEST_JSON;
 pub use keys::{Effect, Key, Section};
 pub use kind::{Kind, LONGEST_TEXT};

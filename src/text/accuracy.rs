@@ -2,6 +2,46 @@
 
 use super::Text;
 
+/// Heading on the page.
+pub const TITLE: Text = Text::new("How right is it?", "估得准吗？");
+/// What the numbers are.
+pub const INTRODUCTION: Text = Text::new(
+    "Runs that other people measured on real GPUs and published, against what is estimated for the same settings. \
+     Nothing is fitted to them. Near: as close as the source, with what it leaves open, lets anyone come.",
+    "他人在真实 GPU 上测得并公开的运行，与相同设置下的估算对比。程序没有针对它们做任何拟合。“接近”指误差不超过来源未交代之处所允许的范围。",
+);
+/// Heading of the single cases.
+pub const WORST: Text = Text::new("Case by case, the worst first", "逐例列出，误差最大者在前");
+/// The table is being fetched.
+pub const WAITING: Text = Text::new("Fetching the table…", "正在获取表格……");
+/// It could not be.
+pub const FAILED: Text = Text::new(
+    "The table can't be fetched; open this again to try once more",
+    "表格获取失败；重新展开可再试一次",
+);
+/// Button: shows every case.
+pub const ALL: Text = Text::new("Show all {count}", "显示全部 {count} 例");
+/// Columns of the groups.
+pub const GROUP_COLUMNS: [Text; 7] = [
+    Text::new("How it ran", "运行方式"),
+    Text::new("Figure", "口径"),
+    Text::new("Cases", "例数"),
+    Text::new("Median error", "误差中位数"),
+    Text::new("Median size of errors", "误差绝对值中位数"),
+    Text::new("Nine of ten within", "九成以内"),
+    Text::new("Near", "接近的比例"),
+];
+/// Columns of the cases.
+pub const CASE_COLUMNS: [Text; 7] = [
+    Text::new("Error", "误差"),
+    Text::new("How it ran", "运行方式"),
+    Text::new("Figure", "口径"),
+    Text::new("Measured", "实测"),
+    Text::new("Estimated", "估算"),
+    Text::new("Why, where it was found", "原因（若已查明）"),
+    Text::new("Source", "来源"),
+];
+
 /// Metric.
 pub const ALLOCATED: Text = Text::new("allocated", "已分配");
 /// Metric.

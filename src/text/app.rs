@@ -124,6 +124,39 @@ pub const CONFIG_LABEL: Text = Text::new(
 /// Button of that place.
 pub const USE_IT: Text = Text::new("Use it", "使用");
 
+/// Field: which model to fetch.
+pub const HUB_MODEL: Text = Text::new("Fetch it by the model's name", "按模型名获取");
+/// What such a name looks like.
+pub const HUB_EXAMPLE: Text = Text::same("Qwen/Qwen3-8B");
+/// Field: where from.
+pub const HUB_ENDPOINT: Text = Text::new("From this hub, or a mirror of it", "来源站点或其镜像");
+/// Button.
+pub const HUB_FETCH: Text = Text::new("Fetch", "获取");
+/// A request is under way.
+pub const HUB_WAITING: Text = Text::new("Fetching config.json…", "正在获取 config.json……");
+/// It was read.
+pub const HUB_DONE: Text = Text::new("{what} is in use", "已采用 {what}");
+/// No address can be made.
+pub const HUB_NO_ADDRESS: Text = Text::new(
+    "“{what}” with this hub makes no address; expected: owner/name, and a hub such as https://huggingface.co",
+    "“{what}”与该站点无法组成地址；应为 所有者/名称，站点如 https://huggingface.co",
+);
+/// No answer.
+pub const HUB_UNREACHABLE: Text = Text::new(
+    "{what} can't be reached: no network, or the hub is blocked here. Try a mirror, or paste the file",
+    "无法访问 {what}：没有网络或该站点被屏蔽。可换用镜像，或直接粘贴文件",
+);
+/// The hub knows no such file.
+pub const HUB_NOT_THERE: Text =
+    Text::new("{what} is not there: check owner and name", "{what} 不存在：请检查所有者与名称");
+/// The hub wants a login.
+pub const HUB_GATED: Text = Text::new(
+    "{what} is gated: the hub asks for a login. Paste the file, or name an open copy of the model",
+    "{what} 需要登录授权。请粘贴文件，或改用公开的副本",
+);
+/// What came is no model.
+pub const HUB_UNREADABLE: Text = Text::new("What came can't be used: {what}", "获取的内容无法使用：{what}");
+
 // Quick.
 
 /// Heading of the lines.
