@@ -97,12 +97,12 @@ fn share(value: &Value, signed: bool) -> String {
     if signed { format!("{percent:+.1} %") } else { format!("{percent:.1} %") }
 }
 
-fn cells<const N: usize>(cells: [String; N]) -> El {
+fn cells<const N: usize>(cells: &[String; N]) -> El {
     cells.iter().fold(el("tr"), |row, cell| row.child(el("td").text(cell)))
 }
 
 fn group_row(state: State, group: &Value) -> El {
-    cells([
+    cells(&[
         word(state, &group["regime"]),
         word(state, &group["figure"]),
         group["cases"].to_string(),
@@ -120,7 +120,7 @@ fn case_row(state: State, case: &Value) -> El {
         .attr("href", case["url"].as_str().unwrap_or_default())
         .attr("rel", "noopener")
         .text(case["source"].as_str().unwrap_or_default());
-    cells([
+    cells(&[
         share(&case["error"], true),
         word(state, &case["regime"]),
         word(state, &case["figure"]),

@@ -107,7 +107,8 @@ pub fn config_address(endpoint: &str, model: &str) -> Option<String> {
         // The oldest models have no owner.
         None => owner.to_owned(),
     };
-    let valid = repository.split('/').all(|part| part.chars().all(plain) && part.trim_matches('.') != "");
+    let valid =
+        repository.split('/').all(|part| part.chars().all(plain) && !part.trim_matches('.').is_empty());
     valid.then(|| format!("{endpoint}/{repository}/resolve/main/config.json"))
 }
 

@@ -5,6 +5,7 @@ mod diagnose;
 mod doctor;
 mod embed;
 mod fallback;
+mod foot;
 mod later;
 mod links;
 mod visit;
