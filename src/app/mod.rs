@@ -24,6 +24,7 @@ mod layout;
 mod ledger;
 mod problems;
 mod quick;
+mod replay;
 mod share;
 mod state;
 mod tabs;
@@ -46,6 +47,7 @@ fn page() {
     mount_to_body(move || {
         let state = State::from_address();
         follow_root(state);
+        replay::watch(state);
         let page = if embed::wanted(state) {
             embed::view(state)
         } else {

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use super::{address, browser, crash};
 use crate::config::{Config, Page, Problem, Theme, Units, View};
-use crate::estimate::{Estimate, estimate};
+use crate::estimate::{Band, Estimate, adopt, estimate};
 use crate::report::merge_warnings;
 use crate::text::{Lang, Text};
 
@@ -67,6 +67,8 @@ pub(super) struct State {
     pub(super) figure: RwSignal<&'static str>,
     /// Activations typed into the quick view: not part of the configuration.
     pub(super) activations: RwSignal<String>,
+    /// What a replay of the allocator found, and for which configuration.
+    pub(super) replayed: RwSignal<Option<(Config, Band)>>,
     /// A short message at the foot of the window, and a text to copy by hand where the clipboard is out of reach.
     pub(super) toast: RwSignal<Option<(Text, Option<String>)>>,
 }
@@ -97,13 +99,17 @@ impl State {
                 dark: theme == Theme::Dark || theme == Theme::Auto && system_dark.get(),
             }
         });
+        let replayed = RwSignal::new(None);
         Self {
             config,
+            replayed,
             drafts: RwSignal::default(),
             chosen,
             reading: RwSignal::new(read.problems),
             outcome: Memo::new(move |last: Option<&Outcome>| {
-                answer(Config { page: Page::default(), ..config.get() }, last)
+                replayed.with(|replayed| {
+                    answer(Config { page: Page::default(), ..config.get() }, replayed.as_ref(), last)
+                })
             }),
             shown,
             view: Memo::new(move |_| config.with(|config| config.page.view)),
@@ -234,11 +240,14 @@ impl State {
 }
 
 /// The answer to `config`, or the last good one with the problems.
-fn answer(config: Config, last: Option<&Outcome>) -> Outcome {
+fn answer(config: Config, replayed: Option<&(Config, Band)>, last: Option<&Outcome>) -> Outcome {
     let usable = config.checked();
     match estimate(&usable.config) {
         Ok(mut estimate) => {
             merge_warnings(&mut estimate, usable.problems);
+            if let Some((_, band)) = replayed.filter(|(of, _)| *of == config) {
+                adopt(&usable.config, &mut estimate, *band);
+            }
             Outcome { answer: Some(Arc::new(Answer { config, estimate })), problems: Vec::new() }
         }
         Err(problems) => Outcome { answer: last.and_then(|last| last.answer.clone()), problems },

@@ -21,7 +21,7 @@ use rank::{Job, Rank};
 use setup::Setup;
 
 pub use requests::requests;
-pub use reserve::{Reserve, of_with, refine, refined, replay_one_step};
+pub use reserve::{Reserve, adopt, of_with, refine, refined, replay_one_step};
 
 /// Parameter counts (elements, not bytes).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

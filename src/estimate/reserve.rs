@@ -50,11 +50,17 @@ pub fn refine(model: &Architecture, config: &Config, estimate: &mut Estimate) {
     let Some((usual, resident)) = replay(Order::Training).zip(replay(Order::StatesFirst)) else { return };
     let twentieth = |bytes: u64| bytes / 20;
     let (least, most) = (usual.min(resident), usual.max(resident));
-    estimate.reserved = Band {
+    let band = Band {
         low: least.saturating_sub(twentieth(least)).max(estimate.allocated),
         expected: usual,
         high: most.saturating_add(twentieth(most)),
     };
+    adopt(config, estimate, band);
+}
+
+/// Takes over what a replay found for this very configuration.
+pub fn adopt(config: &Config, estimate: &mut Estimate, reserved: Band) {
+    estimate.reserved = reserved;
     estimate.device = totals::device(&estimate.reserved);
     estimate.fits = totals::fit(config, &estimate.device);
 }

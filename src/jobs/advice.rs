@@ -12,7 +12,7 @@ const ESTIMATES: usize = 32;
 
 /// Starts an examination.
 pub(super) fn begin(lang: Lang, units: Units, link: &str) -> Box<dyn Task> {
-    match Case::of(&Config::from_link(link).config, Reserve::Typical) {
+    match Case::of(&Config::from_link(link).config, Reserve::Replayed) {
         Ok(case) => Box::new(Advice { consultation: Consultation::new(case), lang, units, told: false }),
         Err(problems) => {
             let error = error(&problems, lang);
@@ -45,7 +45,7 @@ impl Task for Advice {
 /// Both configurations' answers, key by key and tensor by tensor.
 pub(super) fn compare(lang: Lang, before: &str, after: &str) -> String {
     let (before, after) = (Config::from_link(before).config, Config::from_link(after.trim()).config);
-    match Comparison::of(&before, &after, Reserve::Typical) {
+    match Comparison::of(&before, &after, Reserve::Replayed) {
         Ok(comparison) => comparison.json(),
         Err(problems) => error(&problems, lang),
     }

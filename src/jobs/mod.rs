@@ -10,8 +10,10 @@
 mod advice;
 mod bring;
 mod export;
+mod reserve;
 
 pub use export::Format;
+pub use reserve::read_band;
 
 use crate::config::Units;
 use crate::export::Kind;
@@ -38,6 +40,12 @@ pub enum Request {
         kind: Kind,
         /// The language of the sentences.
         lang: Lang,
+        /// The configuration.
+        link: String,
+    },
+    /// What the allocator reserves for a configuration, as a replay finds it: three numbers (low, expected, high), or
+    /// nothing where there is no estimate.
+    Reserve {
         /// The configuration.
         link: String,
     },
@@ -84,6 +92,7 @@ impl Request {
                 ["export", format.word(), lang.code(), units.word(), link].join("\n")
             }
             Self::Write { kind, lang, link } => ["write", kind.word(), lang.code(), link].join("\n"),
+            Self::Reserve { link } => ["reserve", link].join("\n"),
             Self::Advice { lang, units, link } => ["advice", lang.code(), units.word(), link].join("\n"),
             Self::Compare { lang, before, after } => ["compare", lang.code(), before, after].join("\n"),
             Self::Bring { lang, units, link, text } => {
@@ -113,6 +122,7 @@ impl Request {
                     link: parts.next()?.to_owned(),
                 })
             }
+            "reserve" => Some(Self::Reserve { link: rest.to_owned() }),
             "advice" => {
                 let mut parts = rest.splitn(3, BETWEEN);
                 Some(Self::Advice {
@@ -149,6 +159,7 @@ impl Request {
                 at_once(move || export::export(format, lang, units, &link))
             }
             Self::Write { kind, lang, link } => at_once(move || export::write(kind, lang, &link)),
+            Self::Reserve { link } => at_once(move || reserve::reserve(&link)),
             Self::Advice { lang, units, link } => advice::begin(lang, units, &link),
             Self::Compare { lang, before, after } => at_once(move || advice::compare(lang, &before, &after)),
             Self::Bring { lang, units, link, text } => {
@@ -232,6 +243,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_reserved_is_what_the_report_says() {
+        let request = Request::Reserve { link: "batch=2&recompute=full".to_owned() };
+        assert_eq!(Request::read(&request.write()), Some(request.clone()));
+        let config = Config::from_link("batch=2&recompute=full").config;
+        let band = crate::estimate::refined(&config).expect("a model").reserved;
+        assert_eq!(super::read_band(&finish(request)), Some(band));
+        assert_eq!(super::read_band(&finish(Request::Reserve { link: "model_type=x".to_owned() })), None);
+    }
+
+    #[test]
     fn what_is_brought_may_have_many_lines() {
         let text = "a\n\nb\n".to_owned();
         let link = "batch=2".to_owned();
@@ -277,7 +298,7 @@ mod tests {
     fn advice_comes_in_steps_and_is_what_the_command_line_prints() {
         let link = "model=llama-3.2-1b&gpu=rtx-4090&batch=4";
         let request = Request::Advice { lang: Lang::Zh, units: Units::Gb, link: link.to_owned() };
-        let case = Case::of(&Config::from_link(link).config, Reserve::Typical).expect("a good configuration");
+        let case = Case::of(&Config::from_link(link).config, Reserve::Replayed).expect("a good configuration");
         let whole = Consultation::complete(case).json(Lang::Zh, Units::Gb);
         let mut task = request.begin();
         let (mut told, mut steps) = (Vec::new(), 0);

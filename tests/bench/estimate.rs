@@ -30,7 +30,7 @@ fn estimates(criterion: &mut Criterion) {
     let job = Config::from_link(JOB);
     assert!(job.problems.is_empty(), "{:?}", job.problems);
     group.bench_function("deepseek-v3 on 1024 GPUs", |bencher| {
-        bencher.iter(|| estimate(black_box(&job.config)))
+        bencher.iter(|| estimate(black_box(&job.config)));
     });
     group.finish();
 }
