@@ -9,7 +9,7 @@ use web_sys::{Blob, HtmlCanvasElement};
 use super::canvas::{Extent, extent};
 use super::el::{View, el, follow};
 use super::tabs::{Tab, tabs};
-use super::{State, export, state::Answer};
+use super::{State, export, programs, state::Answer};
 use crate::chart::{self, Look, Scene};
 use crate::sweep::{self, what_if};
 use crate::text::app as text;
@@ -67,7 +67,8 @@ pub(super) fn view(state: State, parts: Parts) -> View {
     let section = el("section").attr("id", "figure").attr("class", "figure");
     let section = section.label("aria-label", state, text::FIGURE);
     let section = if parts.tabs || parts.exports { section.child(bar) } else { section };
-    section.child(frame).into()
+    let section = section.child(frame);
+    if parts.tabs && parts.exports { section.child(programs::view(state)).into() } else { section.into() }
 }
 
 fn height(figure: &str, width: u32) -> u32 {

@@ -23,6 +23,7 @@ mod later;
 mod layout;
 mod ledger;
 mod problems;
+mod programs;
 mod quick;
 mod replay;
 mod share;

@@ -39,7 +39,7 @@ fn embed_code(state: State) -> String {
 }
 
 /// Copies, and says whether that worked; where it doesn't, the text is shown to be copied by hand.
-fn copy(state: State, copied: &str, done: Text) {
+pub(super) fn copy(state: State, copied: &str, done: Text) {
     let by_hand = copied.to_owned();
     browser::copy(copied, move |worked| {
         if worked {

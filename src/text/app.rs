@@ -225,6 +225,10 @@ pub const STEP: Text = Text::new("One step", "一步之内");
 pub const OVER_BATCH: Text = Text::new("If batch …", "改变批大小");
 /// The sweep over the sequence.
 pub const OVER_SEQ: Text = Text::new("If sequence …", "改变序列长度");
+/// Opens the list of programs that a configuration can be copied for.
+pub const FOR_PROGRAMS: Text = Text::new("Copy for another program", "复制为其他程序的配置");
+/// A file's text is on the clipboard.
+pub const FILE_COPIED: Text = Text::new("Copied", "已复制");
 /// Saves a file.
 pub const SAVE_AS: Text = Text::new("Save as {kind}", "导出 {kind}");
 /// Name of the row of buttons.
