@@ -298,7 +298,8 @@ mod tests {
     fn advice_comes_in_steps_and_is_what_the_command_line_prints() {
         let link = "model=llama-3.2-1b&gpu=rtx-4090&batch=4";
         let request = Request::Advice { lang: Lang::Zh, units: Units::Gb, link: link.to_owned() };
-        let case = Case::of(&Config::from_link(link).config, Reserve::Replayed).expect("a good configuration");
+        let case =
+            Case::of(&Config::from_link(link).config, Reserve::Replayed).expect("a good configuration");
         let whole = Consultation::complete(case).json(Lang::Zh, Units::Gb);
         let mut task = request.begin();
         let (mut told, mut steps) = (Vec::new(), 0);
