@@ -39,6 +39,8 @@ pub(super) fn view(state: State) -> View {
         .attr("class", "headline")
         .attr("tabindex", "-1")
         .label("aria-label", state, text::ANSWER)
+        // Until a replay has said what is reserved, the figures may still move a little.
+        .live("aria-busy", move || (!state.settled()).to_string())
         .child(shown);
 
     // Spoken later than shown, so that not every key is; and not at the start.

@@ -20,10 +20,7 @@ pub(super) fn watch(state: State) {
     let turn = StoredValue::new(0_u32);
     follow(Box::new(move || {
         let Some(answer) = state.outcome.with(|outcome| outcome.answer.clone()) else { return };
-        let known = state
-            .replayed
-            .with_untracked(|replayed| replayed.as_ref().is_some_and(|(config, _)| *config == answer.config));
-        if known {
+        if untrack(|| state.settled()) {
             return;
         }
         let _ = asked.try_set_value(None);
@@ -36,14 +33,16 @@ pub(super) fn watch(state: State) {
             if turn.try_get_value() != mine {
                 return;
             }
-            let config = answer.config.clone();
-            let request = Request::Reserve { link: address::query(&config) };
+            let request = Request::Reserve { link: address::query(&answer.config) };
             let hear = move |told| {
-                if let Told::Done(said) = told
-                    && let Some(band) = read_band(&said)
-                {
-                    let _ = state.replayed.try_set(Some((config.clone(), band)));
-                }
+                let found = match told {
+                    Told::Done(said) => read_band(&said),
+                    Told::Failed => None,
+                    Told::Progress(_) => return,
+                };
+                // Where there is no better answer, the quick one stands.
+                let band = found.unwrap_or(answer.estimate.reserved);
+                let _ = state.replayed.try_set(Some((answer.config.clone(), band)));
             };
             let _ = asked.try_set_value(Some(later::ask(&request, hear)));
         };

@@ -135,6 +135,12 @@ impl State {
         sentence.get(self.lang())
     }
 
+    /// Whether what is shown as reserved is what a replay found.
+    pub(super) fn settled(self) -> bool {
+        let Some(answer) = self.outcome.with(|outcome| outcome.answer.clone()) else { return true };
+        self.replayed.with(|replayed| replayed.as_ref().is_some_and(|(of, _)| *of == answer.config))
+    }
+
     /// Takes what was typed into the field of `key`.
     pub(super) fn set(self, key: &'static str, typed: String) {
         let mut next = self.config.get_untracked();

@@ -70,10 +70,11 @@ impl<'j> Fields<'j> {
         first.and_then(Value::as_str).unwrap_or("")
     }
 
-    /// How many classes a classifier tells apart; `None` when the file says nothing.
+    /// How many classes a classifier tells apart: none is a head that does nothing. `None` when the file says nothing.
     pub(super) fn labels(&mut self) -> Option<u64> {
         match self.get("id2label").and_then(Value::as_object) {
             Some(labels) => Some(labels.len() as u64),
+            None if self.get("num_labels").and_then(Value::as_u64) == Some(0) => Some(0),
             None => self.size("num_labels"),
         }
     }

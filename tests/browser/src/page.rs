@@ -140,6 +140,15 @@ impl Page {
         self.text("#headline").await
     }
 
+    /// Waits until a replay has said what is reserved: the figures move no more.
+    ///
+    /// # Errors
+    /// When that takes longer than [`PATIENCE`].
+    pub async fn settled(&self) -> Result {
+        let busy = "document.getElementById('headline').getAttribute('aria-busy')";
+        self.until("a settled answer", || async { Ok(self.eval(busy).await? == "false") }).await
+    }
+
     /// What the field of a contract key holds.
     ///
     /// # Errors

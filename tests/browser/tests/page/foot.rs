@@ -33,8 +33,8 @@ fn errors_on_measured_runs_are_shown() {
 fn a_hub_out_of_reach_says_so() {
     browse("hub", |page: Page| async move {
         page.open("#lang=en").await?;
-        let unfold = "for (const d of document.querySelectorAll('details'))
-            if (d.textContent.includes('config.json')) d.open = true";
+        let unfold = "[...document.querySelectorAll('details')]
+            .filter((d) => d.textContent.includes('config.json')).forEach((d) => { d.open = true })";
         page.eval(unfold).await?;
         page.until("the field", || async {
             Ok(page.eval("!!document.getElementById('hub-model')").await? == true)
@@ -42,8 +42,8 @@ fn a_hub_out_of_reach_says_so() {
         .await?;
         let type_in = |id: &str, text: &str| {
             format!(
-                "{{ const e = document.getElementById('{id}'); e.value = '{text}';
-                   e.dispatchEvent(new Event('input', {{ bubbles: true }})) }}"
+                "(() => {{ const e = document.getElementById('{id}'); e.value = '{text}';
+                   e.dispatchEvent(new Event('input', {{ bubbles: true }})) }})()"
             )
         };
         page.eval(&type_in("hub-model", "someone/something")).await?;

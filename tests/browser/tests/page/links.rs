@@ -28,8 +28,10 @@ fn a_link_opens_the_state_that_wrote_it() {
         })
         .await?;
         let fragment = page.fragment().await?;
+        page.settled().await?;
         let (headline, ledger) = (page.headline().await?, page.text("#ledger table").await?);
         page.open(&format!("#{fragment}")).await?;
+        page.settled().await?;
         assert_eq!(page.headline().await?, headline);
         assert_eq!(page.text("#ledger table").await?, ledger);
         assert_eq!(page.value("batch").await?, "2");
