@@ -3,8 +3,9 @@
 //! Nothing in the program was fitted to them. A case is read from one line of JSON (`tests/data/measured.jsonl`), answered
 //! like any other configuration, and compared with what was measured; [`distribution`] sums up many.
 
-use crate::config::{Config, DataParallel, Method, Stack};
-use crate::estimate::{Band, Estimate, refined};
+use crate::architecture::Architecture;
+use crate::config::{Config, DataParallel, Method, Problem, ProblemKind, Stack};
+use crate::estimate::{Band, Estimate, Reserve, of_with};
 use crate::ledger::Block;
 use crate::text::accuracy as text;
 use crate::text::{Lang, Text};
@@ -211,6 +212,9 @@ impl Reason {
     }
 }
 
+/// Settings that stand for what every estimate assumes: sequences of equal length.
+const WITHOUT_SIZE: &[&str] = &["packed"];
+
 /// A published measurement.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -261,9 +265,15 @@ impl Case {
 
     /// Compares the estimate. `None`: the model is not supported.
     pub fn judge(&self) -> Option<Judged<'_>> {
-        let answer = refined(&self.config).ok()?;
+        let model = Architecture::of(&self.config).ok()?;
+        let answer = of_with(&model, &self.config, Reserve::Replayed);
         let (estimated, band) = self.metric.figure(&answer, self.stage, self.measured);
-        Some(Judged { case: self, estimated, band })
+        // The answer itself says what is not in it: settings without effect, a model that is only counted.
+        let left_out = |problem: &Problem| {
+            problem.kind == ProblemKind::NotYet && !WITHOUT_SIZE.contains(&problem.key.as_str())
+        };
+        let partial = !model.modelled() || self.config.checked().problems.iter().any(left_out);
+        Some(Judged { case: self, estimated, band, partial })
     }
 }
 
@@ -276,9 +286,16 @@ pub struct Judged<'c> {
     pub estimated: u64,
     /// The range in which the program expects the measured figure (bytes).
     pub band: Band,
+    /// The answer warns that something of the run is not in it.
+    pub partial: bool,
 }
 
 impl Judged<'_> {
+    /// Why the estimate misses, where that is known.
+    pub fn reason(&self) -> Option<Reason> {
+        self.case.reason.or(self.partial.then_some(Reason::NotModelled))
+    }
+
     /// Signed error as a share of what was measured.
     pub fn error(&self) -> f64 {
         let difference = i128::from(self.estimated) - i128::from(self.case.measured);
@@ -301,7 +318,7 @@ impl Judged<'_> {
 
     /// As one row of the page's table.
     fn to_json(&self) -> Value {
-        let Case { id, measured, source, url, reason, regime, metric, .. } = self.case;
+        let Case { id, measured, source, url, regime, metric, .. } = self.case;
         json!({
             "id": id,
             "regime": both(|lang| regime.name(lang)),
@@ -311,7 +328,7 @@ impl Judged<'_> {
             "error": rounded(self.error()),
             "source": source,
             "url": url,
-            "reason": reason.map(|reason| both(|lang| reason.text().get(lang))),
+            "reason": self.reason().map(|reason| both(|lang| reason.text().get(lang))),
         })
     }
 }

@@ -29,7 +29,7 @@ fn main() {
     far.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
     println!("\nfurther off than their source explains ({}):", far.len());
     for one in far {
-        let reason = one.case.reason.map_or("no reason found yet", |reason| reason.text().en);
+        let reason = one.reason().map_or("no reason found yet", |reason| reason.text().en);
         println!("{:+8.1}%  {:10} {}: {reason}", 100.0 * one.error(), one.case.id, one.case.source);
     }
     if std::env::args().any(|argument| argument == "--write") {
