@@ -156,6 +156,7 @@ pub(super) const GLM: Decoder = Decoder {
 };
 
 pub(super) const OLMO2: Decoder = Decoder {
+    norm: Normalisation::WideRms,
     mlp_bias: [NO; 2],
     qk_norm: Some((YES, FULL_QK_NORM)),
     norms: Norms::After([weights::POST_ATTENTION_NORM, norm!("post_feedforward_layernorm", Norm, [H])]),
@@ -289,6 +290,7 @@ pub(super) const FAMILIES: &[Family] = &[
             out_bias: NO,
             qk_norm: Some((YES, QK_NORM)),
             window: Window::AllBut("", 4),
+            norm: Normalisation::Rms,
             ..OLMO2
         },
     ),

@@ -10,7 +10,8 @@ pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     tape.enter(norm.weight.module(), norm.weight.group);
     match norm.kind {
         Normalisation::Rms => rms_norm(tape, x, (norm.weight, frozen)),
-        Normalisation::GemmaRms => gemma_norm(tape, x, (norm.weight, frozen)),
+        Normalisation::GemmaRms => wide_norm(tape, x, (norm.weight, frozen), true),
+        Normalisation::WideRms => wide_norm(tape, x, (norm.weight, frozen), false),
         Normalisation::T5Rms => t5_norm(tape, x, (norm.weight, frozen)),
         Normalisation::Layer => layer_norm(tape, x, norm, frozen),
     }
@@ -25,10 +26,15 @@ fn widened(tape: &mut Tape, x: Var) -> (Var, &'static Tensor) {
     (tape.run("to fp32", &[x], shape, Dtype::Fp32, Back::Through), &tensors::NORM_FP32_INPUT)
 }
 
-/// `x²` averaged over the last axis, and its inverse root: `rows` values that backward reads.
-fn inverse_rms(tape: &mut Tape, x32: Var, kept: &'static Tensor) -> (Var, Var) {
+/// `x²` averaged over what the weight spans (the last axis, or all heads together), and its inverse root: `rows` values
+/// that backward reads.
+fn inverse_rms(tape: &mut Tape, x32: Var, weight: Param, kept: &'static Tensor) -> (Var, Var) {
     let shape = tape.shape(x32);
-    let rows = shape.with_last(Dim::Const(1));
+    let row = shape.with_last(Dim::Const(1));
+    let numbers = tape.numbers();
+    let head = shape.dims().last().map_or(1, |width| width.value(numbers));
+    let whole = weight.shape.elements(numbers) > head;
+    let rows = if whole { row.with_heads(Dim::Const(1)) } else { row };
     let square = tape.run("pow", &[x32], shape, Dtype::Fp32, Back::Square);
     tape.save(x32, kept);
     let variance = tape.run("mean", &[square], rows, Dtype::Fp32, Back::Fresh);
@@ -76,7 +82,7 @@ fn rms_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
     let (x32, kept) = widened(tape, x);
-    let (variance, scale) = inverse_rms(tape, x32, kept);
+    let (variance, scale) = inverse_rms(tape, x32, weight.0, kept);
     let mut normal = normalise(tape, x32, scale, kept);
     if low {
         tape.drop(x32);
@@ -89,22 +95,25 @@ fn rms_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     out
 }
 
-/// `x / rms(x) · (1 + weight)`, all in fp32, then cast back (transformers, `Gemma3RMSNorm`).
+/// `x / rms(x) · weight`, all in fp32, then cast back (transformers, `Olmo2RMSNorm`), or `· (1 + weight)`
+/// (`Gemma3RMSNorm`, `one_plus`).
 ///
 /// Kept: x in fp32, one value a row, the normalised x in fp32, and `1 + weight` in fp32.
 #[inline(never)] // apart: a first visit has none
-fn gemma_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
+fn wide_norm(tape: &mut Tape, x: Var, weight: (Param, bool), one_plus: bool) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
     let (x32, kept) = widened(tape, x);
-    let (variance, scale) = inverse_rms(tape, x32, kept);
+    let (variance, scale) = inverse_rms(tape, x32, weight.0, kept);
     tape.drop(variance);
     let normal = normalise(tape, x32, scale, kept);
     if low {
         tape.drop(x32);
     }
     let out = scaled(tape, normal, Dtype::Fp32, weight, &tensors::NORM_FP32_NORMALISED);
-    tape.save_new(&tensors::NORM_ONE_PLUS_WEIGHT, weight.0.shape, Dtype::Fp32);
+    if one_plus {
+        tape.save_new(&tensors::NORM_ONE_PLUS_WEIGHT, weight.0.shape, Dtype::Fp32);
+    }
     if !low {
         return out;
     }
@@ -119,7 +128,7 @@ fn t5_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
     let (x32, kept) = widened(tape, x);
-    let (variance, scale) = inverse_rms(tape, x32, kept);
+    let (variance, scale) = inverse_rms(tape, x32, weight.0, kept);
     if low {
         tape.drop(x32);
     }
