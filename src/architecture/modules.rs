@@ -35,7 +35,7 @@ pub enum Normalisation {
     Rms,
     /// The same with `1 + weight`, all in fp32, as Gemma has it.
     GemmaRms,
-    /// As Llama has it, but multiplied by the weight before it is cast back from fp32 (OLMo 2).
+    /// As Llama has it, but multiplied by the weight before it is cast back from fp32, as `Olmo2RMSNorm` does.
     WideRms,
     /// As T5 has it: the 16-bit input is kept beside its fp32 copy.
     T5Rms,
