@@ -27,10 +27,10 @@ pub fn of_with(model: &Architecture, config: &Config, reserve: Reserve) -> Estim
     estimate
 }
 
-/// [`estimate`], and [`refine`]d.
+/// [`super::estimate()`], and [`refine`]d.
 ///
 /// # Errors
-/// As [`estimate`].
+/// As [`super::estimate()`].
 pub fn refined(config: &Config) -> Result<Estimate, Vec<Problem>> {
     let model = Architecture::of(config)?;
     Ok(of_with(&model, config, Reserve::Replayed))
