@@ -9,14 +9,11 @@
 //!
 //! [`config`] reads what was asked, [`architecture`] turns it into weights, [`ledger`] writes down every tensor
 //! that one GPU holds, [`timeline`] finds the worst instant, [`estimate`] answers; [`chart`] draws, [`report`]
-//! prints. [`doctor`] sits on top: what to change, and what a run said when it failed. [`text`] holds every sentence
-//! in Chinese and English, [`units`] bytes and counts, [`quick`] the four-line rule of thumb. Only `app` (wasm)
-//! knows a browser.
-//! prints. [`text`] holds every sentence in Chinese and English, [`units`] bytes and counts, [`quick`] the
-//! four-line rule of thumb, [`jobs`] what is done beside the page. Only `app` (wasm) knows a browser.
-//! prints. [`import`] reads what other programs' users already have into a configuration,
-//! [`export`] writes one for them. [`text`] holds every sentence in Chinese and English, [`units`] bytes and counts, [`quick`] the
-//! four-line rule of thumb. Only `app` (wasm) knows a browser.
+//! prints. On top of the answer: [`doctor`] says what to change, and what a run said when it failed; [`sweep`] asks
+//! again along one key. Beside them: [`import`] reads what other programs' users already have into a configuration,
+//! [`export`] writes one for them, [`jobs`] is what a worker does beside the page. [`text`] holds every sentence in
+//! Chinese and English, [`units`] bytes and counts, [`quick`] the four-line rule of thumb. Only `app` (wasm) knows a
+//! browser.
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod accuracy;
