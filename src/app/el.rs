@@ -7,7 +7,7 @@
 
 use leptos::prelude::*;
 use wasm_bindgen::prelude::*;
-use web_sys::{Element, Event, Node};
+use web_sys::{Element, Event, FocusOptions, HtmlElement, Node};
 
 use super::State;
 use crate::text::Text;
@@ -75,15 +75,44 @@ fn part_of(mut view: Box<dyn FnMut() -> View>) -> View {
     follow(Box::new(move || {
         let View(nodes) = view();
         let Some(parent) = end.parent_node() else { return };
+        let focused = document().active_element();
+        let mut lost = None;
         while let Some(old) = start.next_sibling().filter(|next| *next != end) {
+            lost = lost.or_else(|| focused.clone().filter(|focused| old.contains(Some(focused))));
             // It was just found there.
             let _ = parent.remove_child(&old);
         }
-        for node in nodes {
-            let _ = parent.insert_before(&node, Some(&end));
+        for node in &nodes {
+            let _ = parent.insert_before(node, Some(&end));
+        }
+        if let Some(lost) = lost {
+            focus_again(&nodes, &lost);
         }
     }));
     View(vec![fragment])
+}
+
+/// Gives the focus to what now stands for the element that had it, so that an answer that arrives late doesn't throw
+/// whoever walks the page by keyboard back to its top.
+fn focus_again(nodes: &[Node], lost: &Element) {
+    let says = |element: &Element| (element.get_attribute("aria-label"), element.text_content());
+    let wanted = says(lost);
+    for node in nodes.iter().filter_map(|node| node.dyn_ref::<Element>()) {
+        let inside = node.get_elements_by_tag_name(&lost.tag_name());
+        let found =
+            std::iter::once(node.clone()).chain((0..inside.length()).filter_map(|at| inside.item(at)));
+        for element in
+            found.filter(|element| element.tag_name() == lost.tag_name() && says(element) == wanted)
+        {
+            if let Some(element) = element.dyn_ref::<HtmlElement>() {
+                let options = FocusOptions::new();
+                options.set_prevent_scroll(true);
+                // What can't have the focus simply doesn't take it.
+                let _ = element.focus_with_options(&options);
+                return;
+            }
+        }
+    }
 }
 
 /// Runs now, and again whenever one of the signals that it read has changed, until the part around it is made anew.
