@@ -99,6 +99,26 @@ fn every_way_to_say_one_configuration_means_the_same() {
     assert_eq!(serde_json::from_str::<Value>(out(&lines)).unwrap(), expected);
 }
 
+#[test]
+fn a_model_that_is_not_shipped_gets_no_verdict() {
+    for (lang, said) in [
+        ("en", "error: model: “llama-3.1-8” is not a shipped model (the nearest that are: llama-3.1-8b"),
+        ("zh", "错误：model：没有名为“llama-3.1-8”的内置模型（最接近的：llama-3.1-8b"),
+    ] {
+        let output = run(&["model=llama-3.1-8", "--lang", lang]);
+        assert_eq!((status(&output), out(&output)), (2, ""));
+        assert!(err(&output).contains(said), "{}", err(&output));
+    }
+    let lines = feed(&["--json-lines"], br#"{"model": "somebody/else"}"#);
+    assert_eq!(status(&lines), 1);
+    assert!(out(&lines).contains("“somebody/else” is not a shipped model"), "{}", out(&lines));
+    // Beside a whole architecture the name alone is left out.
+    let own = "model=nobody&model_type=llama&hidden_size=64&intermediate_size=64&num_hidden_layers=2&num_attention_heads=2&vocab_size=100";
+    let output = run(&[own]);
+    assert_eq!(status(&output), 0);
+    assert!(err(&output).contains("“nobody” is not accepted"), "{}", err(&output));
+}
+
 /// The keys of an object, in order.
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
