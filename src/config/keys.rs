@@ -179,7 +179,7 @@ keys! {
     Autocast "autocast", Advanced, Kind::Text, Yes;
     FastKernels "fast_kernels", Advanced, Kind::Text, NotYet;
     Compile "compile", Advanced, Kind::Flag, NotYet;
-    Packed "packed", Advanced, Kind::Flag, NotYet;
+    Packed "packed", Advanced, Kind::Flag, Yes;
     PaddingMask "padding_mask", Advanced, Kind::Flag, Yes;
     KeepLogits "keep_logits", Advanced, Kind::Flag, Yes;
     MaxTargetLength "max_target_length", Advanced, Kind::Tokens { min: 1, max: 1 << 24 }, Yes;

@@ -76,7 +76,7 @@ impl Job<'_> {
         host = host.saturating_add(paged);
         states.extend(optimizer::steps(stepped, setup.stepping, steps, symbols));
         let mut temporaries = optimizer::temporaries(stepped, setup.stepping, symbols);
-        let mut inputs = weights::inputs(model, setup.compute.weight, symbols, plan.run.padding);
+        let mut inputs = weights::inputs(model, setup.compute.weight, symbols, plan.run.samples.masks());
         if engine.has_buckets() {
             inputs.extend(weights::buckets(trained, setup.gradient, symbols));
         }

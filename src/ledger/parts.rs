@@ -461,7 +461,7 @@ fn embedding_part<'n>(
     let y = activations::embedding(&mut tape, embedding, &plan.run, side);
     let role = if plan.recompute_layers < model.layers() { Role::Saved } else { Role::Working };
     if side != Side::Encoder && plan.run.megatron.is_none() {
-        activations::prologue(&mut tape, compute, model, mask(model, numbers, plan.run), role);
+        activations::prologue(&mut tape, &plan.run, model, mask(model, numbers, plan.run), role);
     }
     if let Some(source) = source {
         tape.hand_over(source);
@@ -519,8 +519,8 @@ fn mask(model: &Architecture, numbers: &Symbols, run: Run) -> Option<Mask> {
         }
         Kernel::Flash => None,
         Kernel::Sdpa => {
-            let masked = bodies().any(|body| body.masked(numbers, run.padding));
-            masked.then_some(Mask::Chosen { each: run.padding })
+            let masked = bodies().any(|body| body.masked(numbers, run.samples.masks()));
+            masked.then_some(Mask::Chosen { each: run.samples.masks() })
         }
     }
 }

@@ -60,8 +60,8 @@ pub(crate) fn buckets(weights: &[Weight], dtype: Dtype, numbers: &Symbols) -> Ve
 }
 
 /// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original), token
-/// ids and labels.
-pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padding: bool) -> Vec<Entry> {
+/// ids and labels, and (`told`) what tells the samples apart.
+pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, told: bool) -> Vec<Entry> {
     let fixed = |tensor, module, shape, dtype, count| {
         Entry::lasting((tensor, module), (Block::Overhead, Group::Other), (shape, dtype), count, numbers)
     };
@@ -96,13 +96,13 @@ pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, padd
     if model.encoder.is_some() {
         // What is read and what is to be written, and which of the former is padding.
         let targets = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::T)]);
-        rows.push(fixed(&tensors::INPUT, "", tokens, Dtype::Int64, 1 + u64::from(padding)));
+        rows.push(fixed(&tensors::INPUT, "", tokens, Dtype::Int64, 1 + u64::from(told)));
         rows.push(fixed(&tensors::INPUT, "labels", targets, Dtype::Int64, 1));
         return rows;
     }
-    // Ids, which of them are padding, and labels: of each token, or of the sequence.
+    // Ids, what tells the samples apart (mask or position ids), and labels: of each token, or of the sequence.
     let labelled = !matches!(model.head.output, Output::Classes(_) | Output::Pooled(..));
-    let count = 1 + u64::from(padding) + u64::from(labelled);
+    let count = 1 + u64::from(told) + u64::from(labelled);
     rows.push(fixed(&tensors::INPUT, "", tokens, Dtype::Int64, count));
     if !labelled {
         rows.push(fixed(&tensors::INPUT, "", Shape::new(&[Dim::Sym(Symbol::B)]), Dtype::Int64, 1));

@@ -4,7 +4,7 @@ use super::super::tape::{Back, Role, SCALAR, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::rotary_table;
 use super::loss::{Criterion, chunked, fused};
-use super::{B, Compute, Run, S, STREAM, dropout, linear, norm};
+use super::{B, Run, S, STREAM, Samples, dropout, linear, norm};
 use crate::architecture::{Architecture, Embedding, Linear, Norm, Output, Param, Pooler, Stack, weights};
 use crate::text::tensors;
 
@@ -65,11 +65,17 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
         x = sum;
     }
     if let Some(&positions) = of.tables.get(1) {
-        let ids = tape.constant("arange", Shape::new(&[S]), Dtype::Int64);
-        let learned = table(tape, positions, Shape::new(&[S, Dim::Sym(Symbol::H)]));
-        tape.save(ids, &tensors::POSITION_IDS);
-        let sum = tape.run("add", &[x, learned], STREAM, stream, Back::Sum);
-        for done in [x, learned, ids] {
+        // Those of packed samples come with the batch, which the program holds.
+        let ids =
+            (run.samples != Samples::Packed).then(|| tape.constant("arange", Shape::new(&[S]), Dtype::Int64));
+        let shape = if ids.is_some() { Shape::new(&[S, Dim::Sym(Symbol::H)]) } else { STREAM };
+        let learned = table(tape, positions, shape);
+        if let Some(ids) = ids {
+            tape.save(ids, &tensors::POSITION_IDS);
+        }
+        let back = if ids.is_some() { Back::Sum } else { Back::Through };
+        let sum = tape.run("add", &[x, learned], STREAM, stream, back);
+        for done in [x, learned].into_iter().chain(ids) {
             tape.drop(done);
         }
         x = sum;
@@ -96,45 +102,40 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
 
 /// What is made once for all layers: rotary tables (kept by the first layer that is not recomputed, else only held),
 /// position ids, and the mask where one is needed.
-pub(crate) fn prologue(
-    tape: &mut Tape,
-    compute: Compute,
-    model: &Architecture,
-    mask: Option<Mask>,
-    tables: Role,
-) {
+pub(crate) fn prologue(tape: &mut Tape, run: &Run, model: &Architecture, mask: Option<Mask>, tables: Role) {
+    let Run { compute, samples, .. } = *run;
     tape.enter("rotary_emb", Group::Attention);
     if model.has_latent_attention() {
         // Complex numbers: a pair of fp32 for each pair of dimensions.
-        let frequencies = Shape::new(&[S, Dim::Sym(Symbol::Dr)]);
+        let frequencies = rotary_table(Symbol::Dr, samples);
         tape.lasting(&tensors::ROTARY_FREQUENCIES, frequencies, Dtype::Fp32, tables);
     } else {
-        let table = rotary_table(model.rotary_width());
+        let table = rotary_table(model.rotary_width(), samples);
         for _ in 0..model.embedding.rotary_tables {
             tape.lasting(&tensors::ROTARY_COS, table, compute.weight, tables);
             tape.lasting(&tensors::ROTARY_SIN, table, compute.weight, tables);
         }
     }
-    if model.embedding.rotary_tables > 0 {
+    if model.embedding.rotary_tables > 0 && samples != Samples::Packed {
         tape.enter("", Group::Other);
         tape.lasting(&tensors::POSITION_IDS, Shape::new(&[S]), Dtype::Int64, Role::Working);
     }
     tape.enter("mask", Group::Attention);
+    // Where layers get the mask as an argument in its place, checkpointing keeps it with the input.
+    let kept = model.positional_mask && tables == Role::Working;
+    let role = if kept { Role::Saved } else { Role::Working };
+    if kept {
+        tape.enter("mask", Group::Residual);
+    }
     match mask {
         Some(Mask::Added { kinds }) => {
             for _ in 0..kinds {
-                // Where layers get the mask as an argument in its place, checkpointing keeps it with the input.
-                let kept = model.positional_mask && tables == Role::Working;
-                let role = if kept { Role::Saved } else { Role::Working };
-                if kept {
-                    tape.enter("mask", Group::Residual);
-                }
                 tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, role);
             }
         }
         Some(Mask::Chosen { each }) => {
             let shape = if each { Shape::new(&[B, S, S]) } else { Shape::new(&[S, S]) };
-            tape.lasting(&tensors::BOOL_MASK, shape, Dtype::Bool, Role::Working);
+            tape.lasting(&tensors::BOOL_MASK, shape, Dtype::Bool, role);
         }
         None => {}
     }

@@ -60,7 +60,7 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
     let settings = Core {
         kernel: run.kernel,
         low: run.compute.matmul,
-        masked: run.padding,
+        masked: run.samples.masks(),
         dropout: latent.dropout > 0.0,
         softmax: Softmax::Fp32,
         soft_cap: false,

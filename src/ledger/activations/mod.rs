@@ -42,6 +42,25 @@ impl Compute {
     }
 }
 
+/// What tells the samples of a batch apart, and from what fills them up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Samples {
+    /// Each is a row of the full length.
+    Rows,
+    /// A padding mask `[b, s]`: every attention but a flash kernel has a mask of its own for each row.
+    Padded,
+    /// Position ids `[b, s]` that begin anew with each sample of a row (transformers, `masking_utils.py`,
+    /// `find_packed_sequence_indices`): masks as for padding, and tables of rotation for each row.
+    Packed,
+}
+
+impl Samples {
+    /// Whether attention has to be told which tokens a token may see, beyond what is causal.
+    pub(crate) fn masks(self) -> bool {
+        self != Self::Rows
+    }
+}
+
 /// How a layer runs, whatever the layer.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches, each asked for by a key")]
@@ -50,8 +69,8 @@ pub(crate) struct Run {
     /// Forward runs under `torch.autocast`: products cast fp32 weights, and what meets them.
     pub(crate) autocast: bool,
     pub(crate) kernel: Kernel,
-    /// The batch has a padding mask, so every attention has a mask.
-    pub(crate) padding: bool,
+    /// What tells the samples of a batch apart.
+    pub(crate) samples: Samples,
     /// The model's own weights are not trained.
     pub(crate) frozen: bool,
     /// Adapters that are.
