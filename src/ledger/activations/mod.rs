@@ -63,7 +63,6 @@ impl Samples {
 
 /// How a layer runs, whatever the layer.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches, each asked for by a key")]
 pub(crate) struct Run {
     pub(crate) compute: Compute,
     /// Forward runs under `torch.autocast`: products cast fp32 weights, and what meets them.
