@@ -262,7 +262,12 @@ fn impossible_values_are_named_with_what_is_used() {
         ("num_hidden_layers=1e30", "num_hidden_layers", "from 0 to 10000 is expected; 32 is used", "改用 32"),
         ("precision=fp64", "precision", "bf16-mixed is used", "之一"),
         ("gpu=a100", "gpu", "did you mean a100-40g or a100-80g?", "是否想写"),
-        ("model=llama-3.1-8", "model", "llama-3.1-8b", "内置模型"),
+        (
+            "model=llama-3.1-8",
+            "model",
+            "is not a shipped model (the nearest that are: llama-3.1-8b",
+            "最接近的",
+        ),
         ("dropout=1", "dropout", "below 1 is expected; it is ignored", "已忽略"),
         ("gpu_memory=-80G", "gpu_memory", "from 1MiB to 16384GiB", "80GiB"),
         ("bacth=4", "bacth", "did you mean batch?", "未知配置项"),

@@ -1,7 +1,7 @@
 //! Parameter counts against models that were built (`tests/data/README.md` says where the cases come from).
 
 use serde_json::Value;
-use trainmem::config::Config;
+use trainmem::config::{Config, presets};
 use trainmem::estimate::{Parameters, estimate};
 use trainmem::ledger::Group;
 
@@ -49,6 +49,16 @@ fn every_traced_run_by_group() {
     }
     assert!(misses.is_empty(), "{} misses\n{}", misses.len(), misses.join("\n"));
     assert_eq!(cases, 415);
+}
+
+/// Their totals were published, or are those of the model that transformers 5.24.0 builds.
+#[test]
+fn every_shipped_model() {
+    for preset in presets() {
+        let config = Config { model: Some(preset.id.clone()), ..Config::default() };
+        let answer = estimate(&config).unwrap_or_else(|problems| panic!("{}: {problems:?}", preset.id));
+        assert_eq!(answer.parameters.total, preset.parameters, "{}", preset.id);
+    }
 }
 
 /// Supported cases of the data, at least.

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::State;
 use super::browser::value_of;
 use super::el::{El, View, all, el, none, part};
-use crate::config::{Config, Effect, Key, Kind, Name, gpu, gpus, preset, presets};
+use crate::config::{Config, ENDPOINT, Effect, Key, Kind, Name, gpu, gpus, preset, presets};
 use crate::text::{Text, app as text, config as names};
 use crate::units::count;
 
@@ -203,9 +203,10 @@ fn choices(known: Name) -> Option<Vec<Choice>> {
     })
 }
 
-/// Who publishes a model: the owner in its source's address, as people search for it.
+/// Who publishes a model: the owner in its source's address, as people search for it; the host of another site's.
 fn owner(source: &'static str) -> &'static str {
-    source.split('/').nth(3).unwrap_or_default()
+    let at = if source.starts_with(ENDPOINT) { 3 } else { 2 };
+    source.split('/').nth(at).unwrap_or_default()
 }
 
 /// Is the key without effect on any figure?

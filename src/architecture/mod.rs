@@ -16,9 +16,8 @@ pub use modules::*;
 pub use weights::{Half, Param, Weight};
 use weights::{linear, norm};
 
-use crate::config::{Config, DEFAULT_MODEL, Problem, ProblemKind, preset};
+use crate::config::{Config, DEFAULT_MODEL, Problem, preset};
 use crate::ledger::{Symbol, Symbols};
-use crate::text::architecture as words;
 use fields::Fields;
 use serde_json::{Map, Value};
 
@@ -67,11 +66,7 @@ impl Architecture {
         };
         let Some(id) = id else { return Self::read(own, config.dropout) };
         let Some(preset) = preset(id) else {
-            return Err(vec![Problem {
-                key: "model".to_owned(),
-                value: id.to_owned(),
-                kind: ProblemKind::Note(words::UNKNOWN_MODEL),
-            }]);
+            return Err(vec![Problem::unknown_model(id)]);
         };
         if own.is_empty() {
             return Self::read(&preset.config, config.dropout);

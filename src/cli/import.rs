@@ -36,5 +36,9 @@ pub(super) fn over(paths: &[PathBuf], pairs: &str, asked: Read, lang: Lang) -> R
         // What the key does not accept is among the problems of reading the pairs already.
         let _ = config.set(key, &asked.config.get(key));
     }
+    // A model that is not shipped, too: the answer says so.
+    if asked.config.model.is_some() {
+        config.model = asked.config.model;
+    }
     Ok(Read { config, problems: asked.problems })
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::fields::{self, FIELDS, Field};
 use super::keys::Key;
 use super::kind::Kind;
-use super::problem::{Problem, ProblemKind, Problems, nearest};
-use super::{Config, DEFAULT_GPU, DEFAULT_MODEL, Preset, gpus, preset, presets};
+use super::problem::{Problem, ProblemKind, Problems, nearest, nearest_model};
+use super::{Config, DEFAULT_GPU, DEFAULT_MODEL, Preset, Read, gpus, preset};
 
 /// A key of the contract or a field of `config.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +159,33 @@ impl Config {
         Ok(())
     }
 
+    /// Takes a value that link or JSON gave; what is not accepted is a problem. A model that is not shipped stays
+    /// asked for: an answer for another one in its place would be to a question that nobody asked.
+    pub(super) fn take(&mut self, name: Name, value: &Value, problems: &mut Problems) {
+        match (self.assign(name, value), name, value) {
+            (Err(_), Name::Key(Key::Model), Value::String(id)) if !id.trim().is_empty() => {
+                self.model = Some(id.trim().to_owned());
+            }
+            (result, ..) => problems.check(result),
+        }
+    }
+
+    /// What was read, once all of it is: a model that is not shipped is left out where the fields describe a whole
+    /// one.
+    pub(super) fn done(mut self, mut problems: Problems) -> Read {
+        if let Some(id) = self.model.take_if(|id| preset(id).is_none()) {
+            if self.architecture.contains_key("model_type") {
+                let nearest = nearest_model(&id);
+                let kind = ProblemKind::NotAccepted { accepts: Kind::Model, nearest, used: None };
+                problems.lead(Problem::new(Key::Model.word(), &id, kind));
+            } else {
+                problems.lead(Problem::unknown_model(&id));
+                self.model = Some(id);
+            }
+        }
+        Read { config: self, problems: problems.into_vec() }
+    }
+
     /// Reads the fields of a whole `config.json` over those that are there.
     pub(super) fn describe(&mut self, json: Map<String, Value>, problems: &mut Problems) {
         let mut refused = Vec::new();
@@ -196,7 +223,7 @@ impl Config {
     pub(super) fn refused(&self, name: Name, written: &str) -> Problem {
         let accepts = name.kind();
         let ids = match accepts {
-            Kind::Model => nearest(written, presets().iter().map(|preset| preset.id.as_str()), 3),
+            Kind::Model => nearest_model(written),
             Kind::Gpu => nearest(written, gpus().iter().map(|gpu| gpu.id), 3),
             _ => Box::default(),
         };

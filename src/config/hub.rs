@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn other_models_are_not_taken_for_shipped_ones() {
         for name in
-            ["", "/", "gpt2", "meta-llama/Llama-3.1-8B-Vision", "Qwen/Qwen3-30B-A3B", "./out/checkpoint-500"]
+            ["", "/", "opt", "meta-llama/Llama-3.1-8B-Vision", "Qwen/Qwen3-Next-80B", "./out/checkpoint-500"]
         {
             assert_eq!(id(name), None, "{name}");
         }
@@ -166,6 +166,8 @@ mod tests {
             assert!(name.split('/').filter(|part| !part.is_empty()).count() == 2, "{name}");
             assert!(all[..at].iter().all(|(_, other)| !other.eq_ignore_ascii_case(name)), "{name} twice");
         }
-        assert!(presets().iter().all(|preset| repository(preset).is_some()));
+        // One of a paper was never on the hub.
+        let nowhere = presets().iter().filter(|preset| repository(preset).is_none());
+        assert!(nowhere.map(|preset| preset.source.as_str()).all(|source| source.contains("arxiv.org")));
     }
 }

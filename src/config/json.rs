@@ -74,14 +74,14 @@ impl Config {
             None | Some(Value::Null) => {}
             Some(other) => problems.note(|| unknown("extra", &other.to_string())),
         }
-        Read { config, problems: problems.into_vec() }
+        config.done(problems)
     }
 
     fn read_entry(&mut self, key: &str, value: &Value, problems: &mut Problems) {
         match (Name::find(key), value) {
             _ if key == "v" => problems.check(version(&plain(value))),
             (Some(Name::Key(_)), Value::Null) => {}
-            (Some(name), value) => problems.check(self.assign(name, value)),
+            (Some(name), value) => self.take(name, value, problems),
             (None, value) => match (switched_off(key), value) {
                 (Some(name), Value::Bool(off)) => problems.check(self.assign(name, &Value::Bool(!off))),
                 _ => problems.note(|| unknown(key, &plain(value))),

@@ -60,7 +60,7 @@ impl Config {
                         problems.check(config.assign(name, &Value::Bool(true)));
                     }
                     Some(name @ Name::Field(_)) => problems.check(alone.assign(name, &written.into())),
-                    Some(name) => problems.check(config.assign(name, &written.into())),
+                    Some(name) => config.take(name, &written.into(), &mut problems),
                     None => problems.note(|| unknown(&key, written)),
                 }
                 if Name::find(&key).is_some() {
@@ -69,7 +69,7 @@ impl Config {
             }
             config.architecture.extend(alone.architecture);
         }
-        Read { config, problems: problems.into_vec() }
+        config.done(problems)
     }
 
     fn read_architecture(&mut self, written: &str, problems: &mut Problems) {

@@ -1,7 +1,8 @@
 //! What is wrong with a configuration: names the key, the value, and what would be accepted.
 
 use super::kind::Kind;
-use crate::text::{Lang, Text, config as words};
+use super::{by_name, presets};
+use crate::text::{Lang, Text, architecture as unknown, config as words};
 
 /// One key that was ignored, replaced, or has no effect yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +97,11 @@ impl Problems {
         }
     }
 
+    /// Puts a problem before all others.
+    pub(super) fn lead(&mut self, problem: Problem) {
+        self.list.insert(0, problem);
+    }
+
     /// Adds the problem of a result, if it has one.
     pub(super) fn check(&mut self, result: Result<(), Problem>) {
         if let Err(problem) = result {
@@ -119,6 +125,18 @@ impl Problem {
         Self { key: cut(&key.into()), value: cut(value), kind }
     }
 
+    /// The problem of a model that is not shipped, with the ids that look like it.
+    pub fn unknown_model(id: &str) -> Self {
+        let near = nearest_model(id);
+        let kind = if near.is_empty() {
+            ProblemKind::Note(unknown::UNKNOWN_MODEL)
+        } else {
+            let values = Box::new([("nearest", near.join(", "))]);
+            ProblemKind::Fact { rule: unknown::UNKNOWN_MODEL_NEAR, values }
+        };
+        Self::new("model", id, kind)
+    }
+
     /// The value that is used instead of the one written, where one is.
     pub fn used(&self) -> Option<&str> {
         match &self.kind {
@@ -138,6 +156,14 @@ fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+/// The presets that a name may mean: the one of that repository, else those that look like it.
+pub(super) fn nearest_model(id: &str) -> Box<[&'static str]> {
+    match by_name(id) {
+        Some(named) => Box::new([named.preset.id.as_str()]),
+        None => nearest(id, presets().iter().map(|preset| preset.id.as_str()), 3),
     }
 }
 

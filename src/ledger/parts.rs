@@ -519,8 +519,8 @@ fn mask(model: &Architecture, numbers: &Symbols, run: Run) -> Option<Mask> {
         }
         Kernel::Flash => None,
         Kernel::Sdpa => {
-            let masked = bodies().any(|body| body.masked(numbers, run.padding));
-            masked.then_some(Mask::Chosen { each: run.padding })
+            let masked = bodies().any(|body| body.masked(numbers, run.samples.masks()));
+            masked.then_some(Mask::Chosen { each: run.samples.masks() })
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Rows that live longer than a step: weights, and the gradients made of them.
 
-use super::activations::{DTensor, Run};
 use super::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbol, Symbols, Tensor};
 use crate::architecture::{Architecture, Half, Output, Param, Weight};
 use crate::text::tensors;
@@ -51,27 +50,6 @@ pub(crate) fn gradients(weights: &[Weight], dtype: Dtype, always: bool, numbers:
     weights.iter().map(of).collect()
 }
 
-/// What the optimizer makes of gradients that do not lie as their weights do (`DTensor` redistributes them before the
-/// step's operator): its own rows of the embedding's whole gradient, and the sum over ranks of those of norms, each of
-/// which saw its own tokens.
-pub(crate) fn redistributed(
-    weights: &[Weight],
-    dtensor: DTensor,
-    dtype: Dtype,
-    numbers: &Symbols,
-) -> Vec<Entry> {
-    let of = |w: &&Weight| {
-        let norm = matches!(w.param.group, Group::Norm | Group::FinalNorm);
-        (norm && dtensor.sequence) || dtensor.whole(w.param)
-    };
-    let made = |w: &Weight| {
-        let shape = (w.param.shape, w.param.dtype(dtype));
-        let entry = row(&tensors::REDISTRIBUTED_GRADIENT, w.param, Block::Overhead, shape, w.count, numbers);
-        Entry { from: Phase::Optimizer, until: Phase::Optimizer, at_peak: 0, ..entry }
-    };
-    weights.iter().filter(of).map(made).collect()
-}
-
 /// The place of each gradient in buckets that are made once.
 pub(crate) fn buckets(weights: &[Weight], dtype: Dtype, numbers: &Symbols) -> Vec<Entry> {
     let of = |w: &Weight| {
@@ -81,21 +59,16 @@ pub(crate) fn buckets(weights: &[Weight], dtype: Dtype, numbers: &Symbols) -> Ve
     weights.iter().map(of).collect()
 }
 
-/// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original; torchtitan
-/// has one table of complex numbers), token ids and labels.
-pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, run: &Run) -> Vec<Entry> {
-    let padding = run.padding;
+/// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original), token
+/// ids and labels, and (`told`) what tells the samples apart.
+pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, told: bool) -> Vec<Entry> {
     let fixed = |tensor, module, shape, dtype, count| {
         Entry::lasting((tensor, module), (Block::Overhead, Group::Other), (shape, dtype), count, numbers)
     };
     let half = Shape::new(&[Dim::Over(model.rotary_width(), 2)]);
     let tokens = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::S)]);
     let mut rows = Vec::with_capacity(3);
-    if model.embedding.rotary_tables > 0 && run.dtensor.is_some() {
-        // A pair of fp32 for each pair of dimensions.
-        let table = Shape::new(&[Dim::Sym(Symbol::S), Dim::Sym(model.rotary_width())]);
-        rows.push(fixed(&tensors::ROTARY_FREQUENCIES, "rotary_emb", table, Dtype::Fp32, 1));
-    } else if model.embedding.rotary_tables > 0 {
+    if model.embedding.rotary_tables > 0 {
         rows.push(fixed(
             &tensors::BUFFER,
             "rotary_emb",
@@ -123,13 +96,13 @@ pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, run:
     if model.encoder.is_some() {
         // What is read and what is to be written, and which of the former is padding.
         let targets = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::T)]);
-        rows.push(fixed(&tensors::INPUT, "", tokens, Dtype::Int64, 1 + u64::from(padding)));
+        rows.push(fixed(&tensors::INPUT, "", tokens, Dtype::Int64, 1 + u64::from(told)));
         rows.push(fixed(&tensors::INPUT, "labels", targets, Dtype::Int64, 1));
         return rows;
     }
-    // Ids, which of them are padding, and labels: of each token, or of the sequence.
+    // Ids, what tells the samples apart (mask or position ids), and labels: of each token, or of the sequence.
     let labelled = !matches!(model.head.output, Output::Classes(_) | Output::Pooled(..));
-    let count = 1 + u64::from(padding) + u64::from(labelled);
+    let count = 1 + u64::from(told) + u64::from(labelled);
     rows.push(fixed(&tensors::INPUT, "", tokens, Dtype::Int64, count));
     if !labelled {
         rows.push(fixed(&tensors::INPUT, "", Shape::new(&[Dim::Sym(Symbol::B)]), Dtype::Int64, 1));

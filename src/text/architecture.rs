@@ -7,6 +7,11 @@ pub const UNKNOWN_MODEL: Text = Text::new(
     "model: “{value}” is not a shipped model; choose one from the list, or give the fields of its config.json",
     "model：没有名为“{value}”的内置模型；请从列表中选择，或给出其 config.json 的字段",
 );
+/// No preset of that name, but some that look like it.
+pub const UNKNOWN_MODEL_NEAR: Text = Text::new(
+    "model: “{value}” is not a shipped model (the nearest that are: {nearest}); choose one from the list, or give the fields of its config.json",
+    "model：没有名为“{value}”的内置模型（最接近的：{nearest}）；请从列表中选择，或给出其 config.json 的字段",
+);
 /// A type that is not supported.
 pub const UNSUPPORTED_TYPE: Text = Text::new(
     "model_type: “{value}” is not supported (the nearest types that are: {nearest}); its parameters can still be estimated in the quick view",

@@ -5,7 +5,7 @@ use super::super::{Dim, Dtype, Group, Shape, Symbol, Symbols};
 use super::core::{Core, Layout, core};
 use super::norm::norm;
 use super::relative::Bias;
-use super::{A, B, D, K, Run, S, STREAM, Shared, linear, relative, replace};
+use super::{A, B, D, K, Run, S, STREAM, Samples, Shared, linear, relative, replace};
 use crate::architecture::{Attention, Body, Qkv, Rotary, ScoreBias};
 use crate::text::tensors;
 
@@ -20,8 +20,11 @@ const KV: Shape = Shape::new(&[B, S, K, D]);
 /// `[b, s, (a + 2k)·d]`
 const QKV: Shape = Shape::new(&[B, S, Dim::Lin(Symbol::A, 2, Symbol::K), D]);
 /// Rotary cosines or sines of `width` dimensions, for every layer.
-pub(super) const fn rotary_table(width: Symbol) -> Shape {
-    Shape::new(&[S, Dim::Sym(width)])
+pub(super) fn rotary_table(width: Symbol, samples: Samples) -> Shape {
+    match samples {
+        Samples::Packed => Shape::new(&[B, S, Dim::Sym(width)]),
+        Samples::Rows | Samples::Padded => Shape::new(&[S, Dim::Sym(width)]),
+    }
 }
 
 impl Attention {
@@ -41,7 +44,7 @@ impl Body {
 /// Self attention: queries, keys and values of the same tokens.
 pub(super) fn attention(tape: &mut Tape, x: Var, own: &Attention, run: &Run, shared: &mut Shared) -> Var {
     let qkv = projections(tape, x, x, own, run, Group::Attention);
-    let padded = run.padding && !tape.is_of_target();
+    let padded = run.samples.masks() && !tape.is_of_target();
     let masked = own.masked(tape.numbers(), padded);
     let kind = (masked, S, Group::Attention);
     attend(tape, qkv, own, run, kind, (&mut shared.bias, shared.kept))
@@ -58,7 +61,7 @@ pub(super) fn cross_attention(
 ) -> Var {
     let source = shared.source.unwrap_or(x);
     let qkv = projections(tape, x, source, cross, run, Group::CrossAttention);
-    let kind = (run.padding, T, Group::CrossAttention);
+    let kind = (run.samples.masks(), T, Group::CrossAttention);
     attend(tape, qkv, cross, run, kind, (&mut shared.cross_bias, shared.kept))
 }
 
@@ -102,19 +105,15 @@ fn attend(
     (slot, kept): (&mut Option<Var>, bool),
 ) -> Var {
     if let Some([q_norm, k_norm]) = &attention.qk_norm {
-        q = replace(tape, q, |tape, q| norm(tape, q, q_norm, run));
-        k = replace(tape, k, |tape, k| norm(tape, k, k_norm, run));
+        q = replace(tape, q, |tape, q| norm(tape, q, q_norm, run.frozen));
+        k = replace(tape, k, |tape, k| norm(tape, k, k_norm, run.frozen));
     }
     if attention.rotary != Rotary::None {
         tape.enter("self_attn.rotary", Group::Attention);
-        let table = run.compute.weight;
+        let tables = (run.compute.weight, run.samples);
         let (plain_q, plain_k) = (q, k);
-        if run.dtensor.is_some() && attention.rotary == Rotary::Whole {
-            [q, k] = [q, k].map(|x| super::dtensor::rotated(tape, x));
-        } else {
-            q = rotate(tape, q, table, attention.rotary);
-            k = rotate(tape, k, table, attention.rotary);
-        }
+        q = rotate(tape, q, tables, attention.rotary);
+        k = rotate(tape, k, tables, attention.rotary);
         tape.drop(plain_q);
         tape.drop(plain_k);
     }
@@ -166,7 +165,7 @@ fn owner(attention: &Attention) -> &'static str {
 }
 
 /// `x·cos + rotate_half(x)·sin`: keeps only the tables, which are counted once for all layers.
-fn rotate(tape: &mut Tape, projected: Var, table: Dtype, rotary: Rotary) -> Var {
+fn rotate(tape: &mut Tape, projected: Var, (table, samples): (Dtype, Samples), rotary: Rotary) -> Var {
     let whole = tape.shape(projected);
     let width = if rotary == Rotary::Partial { Symbol::Dr } else { Symbol::D };
     let shape = whole.with_last(Dim::Sym(width));
@@ -180,7 +179,7 @@ fn rotate(tape: &mut Tape, projected: Var, table: Dtype, rotary: Rotary) -> Var 
     } else {
         (head, None)
     };
-    let tables = tape.foreign(rotary_table(width), table, false);
+    let tables = tape.foreign(rotary_table(width, samples), table, false);
     let straight = tape.run("mul cos", &[x, tables], shape, wide, Back::Fresh);
     let first = tape.view("slice", x, half, Back::Fresh);
     let second = tape.view("slice", x, half, Back::Fresh);

@@ -4,7 +4,7 @@ use super::super::tape::{Back, Role, SCALAR, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::rotary_table;
 use super::loss::{Criterion, chunked, fused};
-use super::{B, Run, S, STREAM, dropout, linear, norm};
+use super::{B, Run, S, STREAM, Samples, dropout, linear, norm};
 use crate::architecture::{Architecture, Embedding, Linear, Norm, Output, Param, Pooler, Stack, weights};
 use crate::text::tensors;
 
@@ -44,11 +44,7 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
     let stream = run.compute.weight;
     let table = |tape: &mut Tape, weight: Param, shape| {
         tape.enter(weight.module(), Group::Embedding);
-        let back = match run.dtensor {
-            _ if run.frozen => Back::Fresh,
-            Some(dtensor) => Back::Weight(dtensor.gradient(weight, tape.numbers())),
-            None => Back::Weight(weight),
-        };
+        let back = if run.frozen { Back::Fresh } else { Back::Weight(weight) };
         tape.run("embedding", &[], shape, stream, back)
     };
     if of.image.is_some() {
@@ -57,7 +53,6 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
     // The decoder of an encoder–decoder reads the labels, shifted by one token: a copy.
     let ids = (side == Side::Decoder).then(|| tape.constant("shift right", LABELS, Dtype::Int64));
     let mut x = table(tape, weights::EMBED, STREAM);
-    x = super::dtensor::scattered(tape, x, run);
     if let Some(ids) = ids {
         tape.save(ids, &tensors::SHIFTED_LABELS);
         tape.drop(ids);
@@ -70,17 +65,23 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
         x = sum;
     }
     if let Some(&positions) = of.tables.get(1) {
-        let ids = tape.constant("arange", Shape::new(&[S]), Dtype::Int64);
-        let learned = table(tape, positions, Shape::new(&[S, Dim::Sym(Symbol::H)]));
-        tape.save(ids, &tensors::POSITION_IDS);
-        let sum = tape.run("add", &[x, learned], STREAM, stream, Back::Sum);
-        for done in [x, learned, ids] {
+        // Those of packed samples come with the batch, which the program holds.
+        let ids =
+            (run.samples != Samples::Packed).then(|| tape.constant("arange", Shape::new(&[S]), Dtype::Int64));
+        let shape = if ids.is_some() { Shape::new(&[S, Dim::Sym(Symbol::H)]) } else { STREAM };
+        let learned = table(tape, positions, shape);
+        if let Some(ids) = ids {
+            tape.save(ids, &tensors::POSITION_IDS);
+        }
+        let back = if ids.is_some() { Back::Sum } else { Back::Through };
+        let sum = tape.run("add", &[x, learned], STREAM, stream, back);
+        for done in [x, learned].into_iter().chain(ids) {
             tape.drop(done);
         }
         x = sum;
     }
     if let Some(norm) = &of.norm {
-        let normed = norm::norm(tape, x, norm, run);
+        let normed = norm::norm(tape, x, norm, run.frozen);
         tape.drop(x);
         x = normed;
     }
@@ -102,41 +103,39 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
 /// What is made once for all layers: rotary tables (kept by the first layer that is not recomputed, else only held),
 /// position ids, and the mask where one is needed.
 pub(crate) fn prologue(tape: &mut Tape, run: &Run, model: &Architecture, mask: Option<Mask>, tables: Role) {
-    let compute = run.compute;
+    let Run { compute, samples, .. } = *run;
     tape.enter("rotary_emb", Group::Attention);
-    if run.dtensor.is_some() {
-        // Its one table is a buffer of the model.
-    } else if model.has_latent_attention() {
+    if model.has_latent_attention() {
         // Complex numbers: a pair of fp32 for each pair of dimensions.
-        let frequencies = Shape::new(&[S, Dim::Sym(Symbol::Dr)]);
+        let frequencies = rotary_table(Symbol::Dr, samples);
         tape.lasting(&tensors::ROTARY_FREQUENCIES, frequencies, Dtype::Fp32, tables);
     } else {
-        let table = rotary_table(model.rotary_width());
+        let table = rotary_table(model.rotary_width(), samples);
         for _ in 0..model.embedding.rotary_tables {
             tape.lasting(&tensors::ROTARY_COS, table, compute.weight, tables);
             tape.lasting(&tensors::ROTARY_SIN, table, compute.weight, tables);
         }
     }
-    if model.embedding.rotary_tables > 0 && run.dtensor.is_none() {
+    if model.embedding.rotary_tables > 0 && samples != Samples::Packed {
         tape.enter("", Group::Other);
         tape.lasting(&tensors::POSITION_IDS, Shape::new(&[S]), Dtype::Int64, Role::Working);
     }
     tape.enter("mask", Group::Attention);
+    // Where layers get the mask as an argument in its place, checkpointing keeps it with the input.
+    let kept = model.positional_mask && tables == Role::Working;
+    let role = if kept { Role::Saved } else { Role::Working };
+    if kept {
+        tape.enter("mask", Group::Residual);
+    }
     match mask {
         Some(Mask::Added { kinds }) => {
             for _ in 0..kinds {
-                // Where layers get the mask as an argument in its place, checkpointing keeps it with the input.
-                let kept = model.positional_mask && tables == Role::Working;
-                let role = if kept { Role::Saved } else { Role::Working };
-                if kept {
-                    tape.enter("mask", Group::Residual);
-                }
                 tape.lasting(&tensors::CAUSAL_MASK, Shape::new(&[B, S, S]), compute.weight, role);
             }
         }
         Some(Mask::Chosen { each }) => {
             let shape = if each { Shape::new(&[B, S, S]) } else { Shape::new(&[S, S]) };
-            tape.lasting(&tensors::BOOL_MASK, shape, Dtype::Bool, Role::Working);
+            tape.lasting(&tensors::BOOL_MASK, shape, Dtype::Bool, role);
         }
         None => {}
     }
@@ -147,7 +146,7 @@ pub(crate) fn prologue(tape: &mut Tape, run: &Run, model: &Architecture, mask: O
 pub(crate) fn encoder_end(tape: &mut Tape, x: Var, stack: &Stack, run: &Run) -> Var {
     let mut hidden = x;
     if let Some(last) = &stack.final_norm {
-        hidden = norm::norm(tape, x, last, run);
+        hidden = norm::norm(tape, x, last, run.frozen);
         tape.drop(x);
     }
     stack_output(tape, hidden, stack.dropout)
@@ -179,7 +178,7 @@ pub(crate) fn loss(
     let compute = run.compute;
     let mut hidden = x;
     if let Some(last) = &model.final_norm {
-        hidden = norm::norm(tape, x, last, run);
+        hidden = norm::norm(tape, x, last, run.frozen);
         tape.drop(x);
     }
     if let Some(pair) = &model.encoder {
@@ -200,7 +199,6 @@ pub(crate) fn loss(
         }
         Output::Tokens(_) | Output::None => {}
     }
-    hidden = super::dtensor::gathered(tape, hidden, run);
     tape.enter("lm_head", Group::LmHead);
     let weight = if model.shares_head() { weights::EMBED } else { weights::LM_HEAD };
     if criterion != Criterion::Standard {
@@ -230,10 +228,6 @@ pub(crate) fn loss(
             tape.drop(logits);
         }
         return loss;
-    }
-    if let Some(dtensor) = run.dtensor {
-        tape.drop(hidden);
-        return super::dtensor::cross_entropy(tape, logits, dtensor);
     }
     let logits = if model.final_soft_cap { capped(tape, logits) } else { logits };
     tape.enter("loss", Group::Loss);
@@ -293,7 +287,7 @@ fn transform(tape: &mut Tape, x: Var, dense: Linear, last: &Norm, run: &Run) -> 
     let active = tape.run("act", &[wide], STREAM, dtype, Back::Fresh);
     tape.save(wide, &tensors::MLP_PRE_ACT);
     tape.drop(wide);
-    let out = norm::norm(tape, active, last, run);
+    let out = norm::norm(tape, active, last, run.frozen);
     tape.drop(active);
     out
 }

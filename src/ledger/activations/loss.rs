@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::architecture::weights;
     use crate::ledger::Symbols;
-    use crate::ledger::activations::{Compute, Kernel};
+    use crate::ledger::activations::{Compute, Kernel, Samples};
     use crate::ledger::tape::{Event, Gradients};
     use serde_json::Value;
 
@@ -186,13 +186,12 @@ mod tests {
                 compute,
                 autocast: compute.autocast(),
                 kernel: Kernel::Sdpa,
-                padding: false,
+                samples: Samples::Rows,
                 frozen,
                 lora: None,
                 checkpointed: false,
                 quantized: None,
                 workspace: None,
-                dtensor: None,
                 megatron: None,
             };
             let mut tape = Tape::new(&numbers, Dtype::Bf16, true);

@@ -3,7 +3,6 @@
 
 mod attention;
 mod core;
-mod dtensor;
 mod head;
 mod latent;
 mod linear;
@@ -15,7 +14,6 @@ mod norm;
 mod relative;
 
 pub(crate) use self::core::Kernel;
-pub(crate) use dtensor::DTensor;
 pub(crate) use head::{Mask, Side, embedding, encoder_end, loss, prologue};
 pub(crate) use loss::Criterion;
 pub(crate) use megatron::{LossKernel, Megatron, Modules, Travel};
@@ -44,16 +42,34 @@ impl Compute {
     }
 }
 
+/// What tells the samples of a batch apart, and from what fills them up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Samples {
+    /// Each is a row of the full length.
+    Rows,
+    /// A padding mask `[b, s]`: every attention but a flash kernel has a mask of its own for each row.
+    Padded,
+    /// Position ids `[b, s]` that begin anew with each sample of a row (transformers, `masking_utils.py`,
+    /// `find_packed_sequence_indices`): masks as for padding, and tables of rotation for each row.
+    Packed,
+}
+
+impl Samples {
+    /// Whether attention has to be told which tokens a token may see, beyond what is causal.
+    pub(crate) fn masks(self) -> bool {
+        self != Self::Rows
+    }
+}
+
 /// How a layer runs, whatever the layer.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches, each asked for by a key")]
 pub(crate) struct Run {
     pub(crate) compute: Compute,
     /// Forward runs under `torch.autocast`: products cast fp32 weights, and what meets them.
     pub(crate) autocast: bool,
     pub(crate) kernel: Kernel,
-    /// The batch has a padding mask, so every attention has a mask.
-    pub(crate) padding: bool,
+    /// What tells the samples of a batch apart.
+    pub(crate) samples: Samples,
     /// The model's own weights are not trained.
     pub(crate) frozen: bool,
     /// Adapters that are.
@@ -64,8 +80,6 @@ pub(crate) struct Run {
     pub(crate) quantized: Option<Quantized>,
     /// What the matrix library asks for while a product runs, where that is counted (see [`Tape::workspace`]).
     pub(crate) workspace: Option<u64>,
-    /// torchtitan runs it.
-    pub(crate) dtensor: Option<DTensor>,
     /// Megatron runs it.
     pub(crate) megatron: Option<Megatron>,
 }
@@ -73,7 +87,7 @@ pub(crate) struct Run {
 impl Run {
     /// Shape of the residual stream between layers.
     pub(crate) const fn stream(&self) -> Shape {
-        if self.megatron.is_some() || self.dtensor.is_some() { megatron::STREAM } else { STREAM }
+        if self.megatron.is_some() { megatron::STREAM } else { STREAM }
     }
 }
 
@@ -138,25 +152,23 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, shared: &
     }
     let mut stream = x;
     for sublayer in &layer.sublayers {
-        let read = sublayer.before.as_ref().map(|before| norm::norm(tape, stream, before, run));
-        let read = read.map(|read| dtensor::gathered(tape, read, run));
+        let read = sublayer.before.as_ref().map(|before| norm::norm(tape, stream, before, run.frozen));
         let added = contribution(tape, read.unwrap_or(stream), sublayer, run, shared);
         if let Some(read) = read {
             tape.drop(read);
         }
         let Some(mut added) = added else { continue };
-        added = dtensor::scattered(tape, added, run);
         if let Some(after) = &sublayer.after {
-            let normed = norm::norm(tape, added, after, run);
+            let normed = norm::norm(tape, added, after, run.frozen);
             tape.drop(added);
             added = normed;
         }
         tape.enter("", super::Group::Residual);
-        let sum = tape.run("residual add", &[stream, added], run.stream(), run.compute.weight, Back::Through);
+        let sum = tape.run("residual add", &[stream, added], STREAM, run.compute.weight, Back::Through);
         let mut out = sum;
         if let Some(norm) = &sublayer.on_sum {
             // Both are variables of the program that calls the norm.
-            out = norm::norm(tape, sum, norm, run);
+            out = norm::norm(tape, sum, norm, run.frozen);
             tape.drop(sum);
         }
         tape.drop(added);
@@ -178,7 +190,7 @@ fn parallel(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, shared: &mut Shar
     let mut input = x;
     let mut parts = Vec::with_capacity(2);
     for (index, sublayer) in layer.sublayers.iter().enumerate() {
-        let own = sublayer.before.as_ref().map(|before| norm::norm(tape, x, before, run));
+        let own = sublayer.before.as_ref().map(|before| norm::norm(tape, x, before, run.frozen));
         input = own.unwrap_or(input);
         parts.extend(contribution(tape, input, sublayer, run, shared));
         // Whoever reads the same norm next keeps it.

@@ -446,7 +446,10 @@ const fn words(key: Key) -> (Text, Text) {
         ),
         Key::Packed => (
             Text::new("Packed sequences", "序列打包"),
-            Text::new("Samples are packed to the full length", "样本拼接至满长度"),
+            Text::new(
+                "Samples are joined to the full length and told apart by their position ids: under SDPA this makes a mask for every row, under flash attention none",
+                "样本拼接至满长度，以位置 id 区分：SDPA 下为每行构造掩码，flash attention 下不需要",
+            ),
         ),
         Key::PaddingMask => (
             Text::new("Padding mask", "填充掩码"),
