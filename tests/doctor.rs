@@ -253,6 +253,36 @@ fn the_fewest_cards_hold_it() {
 }
 
 #[test]
+fn the_fewest_cards_share_out_experts() {
+    let link = "model_type=mixtral&hidden_size=4096&num_hidden_layers=32&num_attention_heads=32\
+                &num_key_value_heads=8&intermediate_size=14336&vocab_size=32000&num_local_experts=8\
+                &num_experts_per_tok=2&stack=megatron-core&precision=bf16-mixed&attention=flash";
+    let case = Case::of(&Config::from_link(link).config, Reserve::Typical).unwrap();
+    let mut fleet = Fleet::new(&case);
+    for _ in 0..200 {
+        if fleet.advance(&case, 50) {
+            break;
+        }
+    }
+    let mut shared = 0;
+    for need in fleet.found() {
+        let mut config =
+            Config { gpu: Some(need.gpu.id.to_owned()), gpus: need.gpus, ..case.config().clone() };
+        for (key, value) in &need.layout {
+            config.set(key.word(), value).unwrap();
+        }
+        assert_eq!(answer(&config).fits, need.fits);
+        assert_eq!(need.fits.verdict, Verdict::Yes, "{}", need.gpu.id);
+        if config.ep > 1 {
+            shared += 1;
+            // It would have come earlier: a layout with whole replicas of the experts does not do.
+            assert_ne!(answer(&Config { ep: 1, ..config }).fits.verdict, Verdict::Yes, "{}", need.gpu.id);
+        }
+    }
+    assert!(shared > 0, "{:?}", fleet.found());
+}
+
+#[test]
 fn any_key_that_takes_a_number_can_be_varied() {
     for key in ["batch", "seq", "lora_rank", "loss_chunks", "gpus", "tp", "num_hidden_layers", "vocab_size"] {
         let variable = Variable::find(key).unwrap();

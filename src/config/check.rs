@@ -12,6 +12,11 @@ const MOST_TOKENS: u64 = 100_000_000;
 const MOST_GPUS: u64 = 1_000_000;
 
 impl Config {
+    /// Experts of a layer, where the model has any.
+    pub(crate) fn experts(&self) -> Option<u64> {
+        self.size(EXPERTS)
+    }
+
     /// The configuration that can be estimated: values that exclude each other are replaced. The problems name each
     /// one, and every key that has no effect (here or yet). What was asked stays in `self`.
     pub fn checked(&self) -> Read {
@@ -138,7 +143,7 @@ impl Check {
                 self.replace(Key::Tp, words::TP_DIVIDES_KV, values, gcd(kv_heads, tp).to_string());
             }
         }
-        let experts = self.config.size(EXPERTS);
+        let experts = self.config.experts();
         for key in [Key::Ep, Key::Etp] {
             let degree = if key == Key::Ep { self.config.ep } else { self.config.etp };
             match experts {

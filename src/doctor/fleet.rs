@@ -128,6 +128,17 @@ fn on(config: &Config, card: &Gpu) -> Config {
 /// Parts that a model is split into along one direction.
 const DEGREES: [u64; 5] = [1, 2, 4, 8, 16];
 
+/// Ranks among which experts are shared out: whole experts on each, in powers of two and as it is. A model without
+/// experts has one.
+fn expert_degrees(config: &Config) -> Vec<u64> {
+    let Some(experts) = config.experts() else { return vec![config.ep] };
+    let mut degrees: Vec<u64> = (0..=6).map(|power| 1 << power).chain([config.ep]).collect();
+    degrees.retain(|ep| experts.is_multiple_of(*ep));
+    degrees.sort_unstable();
+    degrees.dedup();
+    degrees
+}
+
 /// The ways in which so many GPUs can share a model, those with the least communication first.
 fn layouts(config: &Config, gpus: u64) -> Vec<Config> {
     let mut splits = Vec::new();
@@ -135,20 +146,26 @@ fn layouts(config: &Config, gpus: u64) -> Vec<Config> {
         for pp in DEGREES {
             for cp in DEGREES {
                 let parts = tp * pp * cp;
-                if gpus.is_multiple_of(parts) {
-                    splits.push((parts, tp, pp, cp));
+                if !gpus.is_multiple_of(parts) {
+                    continue;
+                }
+                for ep in expert_degrees(config) {
+                    if gpus.is_multiple_of(config.etp.saturating_mul(ep).saturating_mul(pp).max(1)) {
+                        splits.push((parts, tp, pp, cp, ep));
+                    }
                 }
             }
         }
     }
     splits.sort_unstable();
-    let layout = |(parts, tp, pp, cp): (u64, u64, u64, u64), data_parallel| Config {
+    let layout = |(parts, tp, pp, cp, ep): (u64, u64, u64, u64, u64), data_parallel| Config {
         gpus,
         tp,
         sp: tp > 1,
         pp,
         vpp: if pp > 1 { config.vpp } else { 1 },
         cp,
+        ep,
         data_parallel: if parts == gpus { DataParallel::Ddp } else { data_parallel },
         ..config.clone()
     };
