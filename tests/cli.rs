@@ -263,6 +263,24 @@ fn what_cannot_be_read_is_status_2_and_no_output() {
     }
     assert!(err(&no_file).contains("/nowhere/at/all.json"));
     assert!(err(&no_text).contains("UTF-8"));
+    let no_text = feed(&["--import", "-"], b"base_model: \xff\n");
+    assert_eq!((status(&no_text), err(&no_text)), (2, "error: cannot read -: not UTF-8 text\n"));
+}
+
+#[test]
+fn what_powershell_writes_is_read() {
+    // `>` writes UTF-16 with its mark.
+    let wide = |text: &str| -> Vec<u8> {
+        [0xfeff_u16].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let json = feed(&["--json", "-", "--format", "json"], &wide("{\"model\": \"gpt2\"}"));
+    assert_eq!(status(&json), 0, "{}", err(&json));
+    let log = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity \
+               of 79.15 GiB of which 1.00 GiB is free.";
+    let oom = feed(&["--oom", "-"], &wide(log));
+    assert!(out(&oom).contains("asked for         2 GiB"), "{}", out(&oom));
+    let half = feed(&["--json", "-"], &[0xff, 0xfe, b'{']);
+    assert_eq!(status(&half), 2);
 }
 
 #[test]

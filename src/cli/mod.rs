@@ -13,6 +13,7 @@ use crate::export::{self, Kind};
 use crate::report;
 use crate::text::{Lang, Text, cli as text, export as words};
 use args::{Args, Format};
+use std::fmt::Display;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -159,18 +160,25 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The whole of a file as text, or the sentence that says why there is none.
 fn read_text(path: &Path, lang: Lang) -> Result<String, String> {
-    read_file(path)
-        .map_err(|reason| text::CANNOT_READ.fill(lang, &[("file", &path.display()), ("reason", &reason)]))
+    let refuse =
+        |reason: &dyn Display| text::CANNOT_READ.fill(lang, &[("file", &path.display()), ("reason", reason)]);
+    let bytes = read_bytes(path).map_err(|error| refuse(&error))?;
+    decode(&bytes).ok_or_else(|| refuse(&text::NOT_UTF8.get(lang)))
 }
 
-/// A file's text, without a byte order mark.
-fn read_file(path: &Path) -> io::Result<String> {
-    let text = String::from_utf8(read_bytes(path)?)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    })
+/// The text that bytes are, without a byte order mark. UTF-16, which `PowerShell` redirects into files, is told by its
+/// mark.
+fn decode(bytes: &[u8]) -> Option<String> {
+    let wide = |rest: &[u8], of: fn([u8; 2]) -> u16| {
+        let (pairs, odd) = rest.as_chunks::<2>();
+        let words: Vec<u16> = pairs.iter().map(|pair| of(*pair)).collect();
+        String::from_utf16(&words).ok().filter(|_| odd.is_empty())
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] | rest => str::from_utf8(rest).ok().map(str::to_owned),
+    }
 }
 
 /// Estimates what can be estimated of `config`, with every warning of reading, checking and estimating, each once.

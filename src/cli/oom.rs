@@ -1,7 +1,7 @@
 //! `--oom`: what an out-of-memory message meant.
 
 use super::args::{Args, Format, locale};
-use super::{UNREADABLE, answer_or_say, read, read_bytes, say, write};
+use super::{UNREADABLE, answer_or_say, decode, read, read_bytes, say, write};
 use crate::config::{Config, Read};
 use crate::doctor::message::{self, Beside};
 use crate::estimate::{Estimate, requests};
@@ -48,7 +48,8 @@ pub(super) fn diagnose(args: &Args, path: &Path) -> io::Result<u8> {
     };
     let units = args.units.or(given.as_ref().map(|given| given.config.page.units)).unwrap_or_default();
     // A log may hold anything: what is no text is shown as such and read over.
-    let message = message::read(&String::from_utf8_lossy(&log));
+    let log = decode(&log).unwrap_or_else(|| String::from_utf8_lossy(&log).into_owned());
+    let message = message::read(&log);
     let unreadable = message.is_empty();
     let beside = given.as_ref().map(|given| Beside {
         config: &given.config,

@@ -94,7 +94,8 @@ fn fewest(found: &[Need], lang: Lang, units: Units) -> Vec<Vec<String>> {
         let smallest = row.iter().min_by_key(|need| need.gpu.usable())?;
         let mut card = format!("{} ({})", smallest.gpu.name, size(smallest.gpu.usable(), units));
         if row.len() > 1 {
-            card = text::AND_LARGER.fill(lang, &[("card", &card), ("count", &(row.len() - 1))]);
+            let others = if row.len() == 2 { text::AND_ONE_AS_LARGE } else { text::AND_LARGER };
+            card = others.fill(lang, &[("card", &card), ("count", &(row.len() - 1))]);
         }
         let layout = keys(&smallest.layout);
         let layout = if layout.is_empty() { text::AS_IT_IS.get(lang).to_owned() } else { layout };

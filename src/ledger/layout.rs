@@ -192,10 +192,9 @@ fn sizes(layers: u64, pp: u64, config: &Config, problems: &mut Vec<Problem>) -> 
         problems.push(Problem {
             key: "pp".to_owned(),
             value: pp.to_string(),
-            kind: ProblemKind::Conflict {
+            kind: ProblemKind::Fact {
                 rule: words::LAYERS_DO_NOT_DIVIDE,
                 values: Box::new([("layers", left.to_string()), ("stages", inner.to_string())]),
-                used: None,
             },
         });
     }

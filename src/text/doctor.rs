@@ -273,7 +273,9 @@ pub const SAVES: Text = Text::new("Saves", "节省");
 pub const SPARE: Text = Text::new("To spare", "余量");
 /// Column: whether it fits then.
 pub const THEN: Text = Text::new("Then", "结果");
-/// A card, and how many larger ones are as good.
+/// A card, and another one that is as good.
+pub const AND_ONE_AS_LARGE: Text = Text::new("{card} and 1 other as large", "{card} 及另外 1 种不小于它的卡");
+/// A card, and how many others are as good.
 pub const AND_LARGER: Text =
     Text::new("{card} and {count} others as large", "{card} 及另外 {count} 种不小于它的卡");
 /// Column: what to do.
