@@ -233,6 +233,33 @@ fn a_weight_in_another_type_is_found() {
 }
 
 #[test]
+fn a_flat_buffer_of_everything_is_found() {
+    // 8 030 261 248 parameters in 2 bytes, in 4: with no line that says where, and in one that flattens.
+    for (size, fit) in [("14.96 GiB", Fit::Same), ("29.92 GiB", Fit::As(Dtype::Fp32))] {
+        for code in ["x()", "flat = _flatten_dense_tensors(tensors)"] {
+            let text = format!(
+                "    {code}\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate {size}. GPU 0 has a total \
+                 capacity of 79.15 GiB of which 1.00 GiB is free."
+            );
+            let found = beside("model=llama-3.1-8b&precision=bf16", &text);
+            let first = &found.candidates[0];
+            assert_eq!((first.entry.tensor.id, first.fit), ("flat_buffer", fit), "{size}: {first:?}");
+        }
+    }
+}
+
+#[test]
+fn no_absurd_batch_or_length_is_named() {
+    // Thousands of times what the configuration has is no explanation.
+    for size in ["14.96 GiB", "29.92 GiB", "20.02 GiB", "44.36 GiB"] {
+        let found = beside("model=llama-3.1-8b&precision=bf16", &asked(size, "y = f(x)"));
+        for candidate in &found.candidates {
+            assert!(candidate.doublings < 7, "{size}: {candidate:?}");
+        }
+    }
+}
+
+#[test]
 fn what_fsdp_gathers_is_found() {
     // One layer of Llama 3.1 8B in bf16, as its shards arrive.
     let text = "  File \"/x/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py\", line 190, in foreach_all_gather\n    \
@@ -372,5 +399,7 @@ fn a_megabyte_of_noise_ends() {
         let start = std::time::Instant::now();
         let message = read(&text);
         println!("{} bytes, {} failures: {:?}", text.len(), message.failures.len(), start.elapsed());
+        // Unoptimized, beside other tests: what grows with the square of the length takes minutes.
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
     }
 }

@@ -4,7 +4,8 @@ use super::{Estimate, Ground, timeline};
 use crate::architecture::Architecture;
 use crate::config::{Config, Problem};
 use crate::ledger::tape::{Event, Tape};
-use crate::ledger::{Block, Entry, Part, Parts, Phase};
+use crate::ledger::{Block, Entry, Group, Part, Parts, Phase, Shape};
+use crate::text::tensors;
 
 /// The rows of an answer, and beside them every tensor that operators make while they run, on whichever stage of a
 /// pipeline. `from` is when it is asked for, `count` how often in one step.
@@ -13,7 +14,7 @@ use crate::ledger::{Block, Entry, Part, Parts, Phase};
 /// When the model cannot be read: as for [`super::estimate`].
 pub fn requests(config: &Config, answer: &Estimate) -> Result<Vec<Entry>, Vec<Problem>> {
     let model = Architecture::of(config)?;
-    let Ground { layout, built, symbols, plan, .. } = Ground::of(&model, config);
+    let Ground { layout, built, setup, symbols, plan, .. } = Ground::of(&model, config);
     let exchanged = symbols.exchanged();
     let parts = Parts::of(built.as_ref().unwrap_or(&model), [&symbols, &exchanged], &plan, &layout);
     let mut all = Asked::default();
@@ -33,6 +34,15 @@ pub fn requests(config: &Config, answer: &Estimate) -> Result<Vec<Entry>, Vec<Pr
         if !all.entries[..made].iter().any(|known| same(known, row)) {
             all.entries.push(row.clone());
         }
+    }
+    // Some engines join all of them into one tensor. (A row of the ledger that is as large is the same in other words.)
+    let counts = &answer.parameters;
+    let mut flat = vec![counts.on_rank, counts.trainable];
+    flat.dedup();
+    for elements in flat.into_iter().filter(|elements| *elements > 0) {
+        let place = (Block::Gradients, Group::Other);
+        let kind = (Shape::flat(elements), setup.compute.weight);
+        all.entries.push(Entry::lasting((&tensors::FLAT_BUFFER, ""), place, kind, 1, &symbols));
     }
     Ok(all.entries)
 }

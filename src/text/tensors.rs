@@ -345,6 +345,11 @@ tensors! {
     why "An offloaded optimizer keeps room for the largest gradient on the device." "卸载的优化器在设备上为最大的梯度预留空间。",
     release "Nothing needs to: one gradient." "无须释放：一个梯度。";
 
+    FLAT_BUFFER, "flat_buffer", "torch/_utils.py (_flatten_dense_tensors); megatron/core/distributed/param_and_grad_buffer.py",
+    name "every weight, or every gradient, in one flat buffer" "装下全部权重（或全部梯度）的一整块缓冲区",
+    why "Engines join all weights, or all gradients, into one tensor (flat master weights, gradient buffers): as many elements as the rank has parameters, asked for at once." "训练引擎把全部权重或全部梯度拼成一个张量（扁平主权重、梯度缓冲区）：元素数等于本卡参数量，一次申请。",
+    release "Sharding (ZeRO, FSDP, a distributed optimizer), or fewer trained weights (LoRA)." "切分（ZeRO、FSDP、分布式优化器），或减少训练的权重（LoRA）。";
+
     FLAT_GRADIENT, "flat_grad", "torch/distributed/fsdp/_flat_param.py",
     name "gradient of a flat parameter" "扁平参数的梯度",
     why "The gradients of a layer's parameters are joined into that of the flat parameter which they are views of; for a moment both are there." "一层各参数的梯度会拼接成扁平参数的梯度；两者会短暂并存。",

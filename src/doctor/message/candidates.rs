@@ -48,6 +48,8 @@ const MOST: usize = 8;
 const BATCHES: u64 = 4096;
 /// The longest sequence that is tried.
 const LONGEST: u64 = 1 << 22;
+/// Whoever names a run errs in its batch or length by fewer doublings than this.
+const FAR: u32 = 7;
 
 /// The tensors that the request may have been, the likeliest first.
 pub(super) fn find(failure: &Failure, beside: Beside) -> Vec<Candidate> {
@@ -127,6 +129,7 @@ fn reachable(failure: &Failure, beside: Beside, candidate: &Candidate) -> bool {
     let mut config = beside.config.clone();
     match candidate.fit {
         Fit::Same | Fit::As(_) => return true,
+        Fit::Batch(_) | Fit::Seq(..) if candidate.doublings >= FAR => return false,
         Fit::Batch(batch) => config.batch = batch,
         Fit::Seq(low, high) => config.seq = round_in(low, high),
     }
