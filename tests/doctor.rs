@@ -4,14 +4,16 @@
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
 use proptest::prelude::*;
+use trainmem::architecture::Architecture;
 use trainmem::config::{
-    Attention, Config, GradDtype, Loss, Method, Optimizer, OptimizerImpl, Precision, Quantization, Recompute,
+    Attention, Config, DataParallel, GradDtype, Loss, Method, Optimizer, OptimizerImpl, Precision,
+    Quantization, Recompute, Stack,
 };
 use trainmem::doctor::{
-    Case, Change, Examination, Fleet, MOST_CHANGES, Prescription, Price, REMEDIES, Reason, Search, changes,
-    compare,
+    Case, Change, Examination, Fleet, MOST_CHANGES, Outcome, Prescription, Price, REMEDIES, Reason, Search,
+    changes, compare,
 };
-use trainmem::estimate::{Estimate, Reserve, Verdict, estimate};
+use trainmem::estimate::{Estimate, Reserve, Verdict, brief, estimate, of};
 use trainmem::sweep::{BATCH, LORA_RANK, MOST, SEQ, Variable, largest_that_fits};
 
 /// Configurations of a small model on a card that is about as large as what they need.
@@ -156,6 +158,25 @@ proptest! {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_a_search_is_told_is_what_the_estimate_says(
+        config in configs(),
+        gpus in prop::sample::select(vec![1_u64, 8, 16]),
+        data_parallel in prop::sample::select(DataParallel::ALL),
+        (pp, tp) in prop::sample::select(vec![(1_u64, 1_u64), (2, 1), (4, 2)]),
+        stack in prop::sample::select(Stack::ALL),
+    ) {
+        let other = Config { gpus, data_parallel, pp, tp, stack, ..config.clone() }.checked().config;
+        let model = Architecture::of(&other).unwrap();
+        let (brief, whole) = (brief(&model, &other), of(&model, &other));
+        prop_assert_eq!(brief.peak, whole.peak.bytes);
+        prop_assert_eq!(brief.device, whole.device);
+        prop_assert_eq!(&brief.fits, &whole.fits);
+        prop_assert_eq!(brief.warnings, whole.warnings);
+        let case = Case::of(&config, Reserve::Typical).unwrap();
+        prop_assert_eq!(case.outcome(&other), case.answer(&other).map(|answer| Outcome::of(&answer)));
     }
 
     #[test]

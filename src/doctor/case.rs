@@ -2,7 +2,7 @@
 
 use crate::architecture::Architecture;
 use crate::config::{Config, Problem};
-use crate::estimate::{self, Band, Estimate, Fit, Reserve, Verdict};
+use crate::estimate::{self, Band, Brief, Estimate, Fit, Reserve, Verdict};
 
 /// A configuration with its model and its answer.
 #[derive(Debug)]
@@ -68,29 +68,36 @@ impl Case {
         &self.estimate
     }
 
+    /// Another configuration of the same model as it is estimated. `None`: it excludes itself.
+    fn read(&self, other: &Config) -> Option<Config> {
+        let read = other.checked();
+        read.problems.iter().all(|problem| self.known.contains(problem)).then_some(read.config)
+    }
+
+    fn expects(&self, warnings: &[Problem]) -> bool {
+        warnings.iter().all(|problem| self.known.contains(problem))
+    }
+
     /// The answer to another configuration of the same model. `None`: it excludes itself, or something that this one
     /// does not ask for is not taken into account, so that its figure would promise what is not known.
     pub fn answer(&self, other: &Config) -> Option<Estimate> {
-        let read = other.checked();
-        if read.problems.iter().any(|problem| !self.known.contains(problem)) {
-            return None;
-        }
-        let estimate = estimate::of(&self.model, &read.config);
-        let taken = estimate.warnings.iter().all(|problem| self.known.contains(problem));
-        taken.then_some(estimate)
+        let estimate = estimate::of(&self.model, &self.read(other)?);
+        self.expects(&estimate.warnings).then_some(estimate)
     }
 
     /// What matters of [`Case::answer`]: the peak as it is, the rest by the band that is typical of runs.
     pub fn outcome(&self, other: &Config) -> Option<Outcome> {
-        self.answer(other).map(|estimate| Outcome::of(&estimate))
+        let Brief { peak, device, fits, warnings } = estimate::brief(&self.model, &self.read(other)?);
+        self.expects(&warnings).then_some(Outcome { peak, device, fits })
     }
 
     /// The same with the verdict that a report gives.
     pub fn judged(&self, other: &Config) -> Option<Outcome> {
-        let mut estimate = self.answer(other)?;
-        if self.reserve == Reserve::Replayed {
-            estimate::refine(&self.model, &other.checked().config, &mut estimate);
+        if self.reserve == Reserve::Typical {
+            return self.outcome(other);
         }
+        let mut estimate = self.answer(other)?;
+        estimate::refine(&self.model, &other.checked().config, &mut estimate);
         Some(Outcome::of(&estimate))
     }
 

@@ -8,20 +8,21 @@ mod reserve;
 mod setup;
 mod sharding;
 mod totals;
+mod walk;
 
 use crate::architecture::Architecture;
-use crate::config::{Config, Gpu, Problem, ProblemKind};
+use crate::config::{Config, Gpu, Problem};
 use crate::ledger::engine::Engine;
 use crate::ledger::tape::Gradients;
-use crate::ledger::{Block, ByBlock, Entry, Group, Layout, Parts, Plan, Stage, Symbol, Symbols};
-use crate::text::architecture as words;
-use crate::timeline::{self, Instant, Live, Moment, Profiles, Timeline};
+use crate::ledger::{Block, ByBlock, Entry, Group, Layout, Plan, Symbol, Symbols};
+use crate::timeline::{self, Instant, Live, Moment};
 use peak::Scene;
-use rank::{Job, Rank};
 use setup::Setup;
+use walk::{Walked, walk};
 
 pub use requests::requests;
 pub use reserve::{Reserve, adopt, of_with, refine, refined, replay_one_step};
+pub use walk::{Brief, brief};
 
 /// Parameter counts (elements, not bytes).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -218,60 +219,19 @@ impl Ground {
 
 /// Estimates one configuration of a model that was read already (its model keys are not looked at again).
 pub fn of(model: &Architecture, config: &Config) -> Estimate {
-    let Ground { layout, built, setup, symbols, plan, engine } = Ground::of(model, config);
-    let whole = model;
-    let modelled = built.is_some() || model.modelled();
-    let model = built.as_ref().unwrap_or(model);
-    let exchanged = symbols.exchanged();
-    let parts = Parts::of(model, [&symbols, &exchanged], &plan, &layout);
-    let mut profiles = Profiles::of(&parts);
-    if engine.passes_gradients() {
-        profiles.by_gradient(&parts);
-    }
-    let job = Job {
-        model,
-        config,
-        layout: &layout,
-        setup: &setup,
-        plan: &plan,
-        symbols: &symbols,
-        engine: &engine,
-        parts: &parts,
-    };
-    let workspaces = totals::workspaces(totals::card(config), setup.megatron.as_ref());
-    let library = workspaces.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
-    let mut stages = Vec::with_capacity(layout.stages.len());
-    let mut fullest: Option<(&Stage, Rank, Timeline)> = None;
-    for stage in &layout.stages {
-        let rank = job.rank(stage);
-        let step = timeline::run(
-            (&parts, &profiles),
-            &plan,
-            stage,
-            rank.script.as_ref(),
-            rank.always(&plan),
-            &live(rank.temporaries.iter()),
-        );
-        let peak = step.worst.live.by_block().sum();
-        stages.push(StagePeak { stage: stage.rank, peak, allocated: step.counted.saturating_add(library) });
-        if fullest.as_ref().is_none_or(|(.., most)| step.counted > most.counted) {
-            fullest = Some((stage, rank, step));
-        }
-    }
-    let mut warnings = setup.warnings.clone();
-    warnings.extend(layout.problems.iter().cloned());
-    if !modelled {
-        warnings.push(Problem {
-            key: "model_type".to_owned(),
-            value: model.model_type.clone(),
-            kind: ProblemKind::Note(words::COUNTED_ONLY),
-        });
-    }
-    let Some((stage, mut rank, step)) = fullest else { unreachable!("a pipeline has a stage") };
+    walk(model, config, all_of)
+}
+
+/// Everything that there is to say of it.
+fn all_of(walked: Walked) -> Estimate {
+    let warnings = walked.warnings();
+    let (allocated, reserved, device) = walked.totals();
+    let Walked {
+        whole, config, setup, plan, parts, workspaces, library, stages, stage, mut rank, step, ..
+    } = walked;
     let between_steps = rank.between_steps(library, &step.buffers);
     let script = rank.script.take();
-    warnings.extend(sharding::raises(config, &engine, &rank, script.as_ref(), &step.worst, &step.buffers));
-    let scene = Scene { parts: &parts, plan: &plan, stage, worst: &step.worst, script: script.as_ref() };
+    let scene = Scene { parts, plan, stage, worst: &step.worst, script: script.as_ref() };
     let saved = peak::saved(&scene);
     let worst = Peak {
         bytes: step.worst.live.by_block().sum(),
@@ -283,15 +243,11 @@ pub fn of(model: &Architecture, config: &Config) -> Estimate {
     let (host, on_rank, symbols) = (rank.host, rank.elements(), rank.symbols);
     let mut ledger = rank.ledger(&scene, &step.buffers);
     ledger.extend(workspaces);
-
-    let allocated = step.counted.saturating_add(library);
     let mut blocks = step.largest;
     // The allocator's rounding, and the libraries' workspaces: the rest of what its counter shows.
     blocks.add(Block::Overhead, library.saturating_add(step.counted.saturating_sub(worst.bytes)));
-    let reserved = totals::reserved(allocated);
-    let device = totals::device(&reserved);
     Estimate {
-        parameters: count(whole, &setup, on_rank, config.lora_rank),
+        parameters: count(whole, setup, on_rank, config.lora_rank),
         blocks,
         saved,
         peak: worst,

@@ -10,7 +10,9 @@ use crate::ledger::activations::Megatron;
 use crate::ledger::engine::{Buffer, Engine, Script, Shares};
 use crate::ledger::rows::Rows;
 use crate::ledger::tape::Gradients;
-use crate::ledger::{Entry, Layout, Parts, Phase, Plan, Stage, Symbols, optimizer, quantized, weights};
+use crate::ledger::{
+    Chunk, Entry, Layout, Parts, Phase, Plan, Stage, Symbols, optimizer, quantized, weights,
+};
 use crate::timeline::{Buffers, Live};
 
 /// What all ranks of a job have in common.
@@ -50,6 +52,17 @@ pub(super) struct Rank {
 }
 
 impl Job<'_> {
+    /// Whether two stages hold the same tensors: layers of the same kinds in the same order, and the same ends. (What an
+    /// engine plays on them is another matter: it names their layers.)
+    pub(super) fn alike(&self, one: &Stage, other: &Stage) -> bool {
+        let kinds = |chunk: &Chunk| self.model.order.get(chunk.layers.clone());
+        self.model.encoder.is_none()
+            && one.chunks.len() == other.chunks.len()
+            && one.chunks.iter().zip(&other.chunks).all(|(one, other)| {
+                (one.embedding, one.loss) == (other.embedding, other.loss) && kinds(one) == kinds(other)
+            })
+    }
+
     /// The rows of a rank of this stage.
     pub(super) fn rank(&self, stage: &Stage) -> Rank {
         if let Some(run) = &self.setup.megatron {

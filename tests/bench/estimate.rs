@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use trainmem::config::Config;
-use trainmem::doctor::{Case, Change, Search, changes};
+use trainmem::doctor::{Case, Change, Fleet, Search, changes};
 use trainmem::estimate::{Reserve, estimate};
 
 /// What the page starts with (32 layers), the deepest preset (80), and each engine.
@@ -27,6 +27,9 @@ fn estimates(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| bencher.iter(|| estimate(black_box(&config))));
     }
     // A job of a thousand GPUs: every stage of the pipeline is estimated.
+    let alone =
+        Config::from_link(&JOB.replace("&gpus=1024&pp=16&vpp=2&ep=64&schedule=interleaved", "")).config;
+    group.bench_function("deepseek-v3 on one GPU", |bencher| bencher.iter(|| estimate(black_box(&alone))));
     let job = Config::from_link(JOB);
     assert!(job.problems.is_empty(), "{:?}", job.problems);
     group.bench_function("deepseek-v3 on 1024 GPUs", |bencher| {
@@ -82,6 +85,16 @@ fn searches(criterion: &mut Criterion) {
             let mut search = Search::new(&case);
             while !search.advance(&case, 64) {}
             search.len()
+        });
+    });
+    // Whole nodes of a mixture of experts: each way to share out the experts is asked as well.
+    let case = Case::of(&Config::from_link(JOB).config, Reserve::Typical)
+        .unwrap_or_else(|problems| panic!("{problems:?}"));
+    group.bench_function("the fewest GPUs for DeepSeek-V3", |bencher| {
+        bencher.iter(|| {
+            let mut fleet = Fleet::new(&case);
+            while !fleet.advance(&case, 64) {}
+            fleet.found().len()
         });
     });
     group.finish();
