@@ -1,6 +1,6 @@
 //! What stands around the layers: embeddings before them, a head after them, a second stack beside them.
 
-use super::{Layer, Linear, Norm, Param};
+use super::{Layer, Linear, Norm, Param, RotaryTables};
 
 /// What a vision model reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Embedding {
     pub image: Option<Image>,
     /// Pairs of rotary tables that are made beside it.
     pub rotary_tables: u64,
+    /// What they are.
+    pub rotary_kind: RotaryTables,
 }
 
 impl Embedding {

@@ -37,6 +37,11 @@ pub enum Normalisation {
     GemmaRms,
     /// As Llama has it, but multiplied by the weight before it is cast back from fp32, as `Olmo2RMSNorm` does.
     WideRms,
+    /// The same with an fp32 copy of the weight, as `HeliumRMSNorm` does.
+    WideRmsCopied,
+    /// Less its mean, over its deviation, in fp32 by Python operators, times an fp32 copy of the weight, as
+    /// `CohereLayerNorm` does.
+    WideLayer,
     /// As T5 has it: the 16-bit input is kept beside its fp32 copy.
     T5Rms,
     /// `torch.nn.LayerNorm`: one kernel; input, mean and 1/deviation are kept.
@@ -95,6 +100,8 @@ pub enum ScoreBias {
     Zeros,
     /// What an earlier layer made.
     Shared,
+    /// Nothing: a learned score `[a]` stands beside those of the tokens, and takes part in the softmax alone (gpt-oss).
+    Sinks(Param),
 }
 
 /// How positions enter queries and keys.
@@ -108,6 +115,36 @@ pub enum Rotary {
     Joined,
     /// `dr` dimensions are rotated and joined with the other `dn` by `cat`, which lays the result out head by head.
     Partial,
+}
+
+/// What tables of rotary cosines and sines are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RotaryTables {
+    /// One pair of the weights' type for every layer.
+    #[default]
+    Own,
+    /// One pair in fp32; what was rotated is cast back (`OLMo`).
+    Fp32,
+    /// Each layer repeats halves of the pair anew, and keeps what it made (GLM).
+    Repeated,
+    /// The same in fp32 (ERNIE 4.5).
+    RepeatedFp32,
+    /// One pair of half a head's width, which turns either half (gpt-oss).
+    Half,
+    /// Complex numbers: a pair of fp32 for each pair of dimensions (DeepSeek-V2).
+    Complex,
+}
+
+impl RotaryTables {
+    /// Whether they stay in fp32.
+    pub const fn fp32(self) -> bool {
+        matches!(self, Self::Fp32 | Self::RepeatedFp32)
+    }
+
+    /// Whether each layer makes its own.
+    pub const fn repeated(self) -> bool {
+        matches!(self, Self::Repeated | Self::RepeatedFp32)
+    }
 }
 
 /// In which element type the softmax of tensors-as-scores runs.
@@ -130,6 +167,8 @@ pub struct Attention {
     pub qk_norm: Option<[Norm; 2]>,
     /// Rotary positions.
     pub rotary: Rotary,
+    /// Of which tables.
+    pub tables: RotaryTables,
     /// Tokens that a query sees (`None`: all before it).
     pub window: Option<u64>,
     /// Dropout probability of the attention weights.
@@ -153,8 +192,8 @@ impl Attention {
         }
         self.out.params(each);
         self.qk_norm.iter().flatten().for_each(|norm| norm.params(each));
-        if let ScoreBias::Own(table) = self.bias {
-            each(table);
+        if let ScoreBias::Own(param) | ScoreBias::Sinks(param) = self.bias {
+            each(param);
         }
     }
 }
@@ -256,8 +295,37 @@ pub enum Routing {
     SoftmaxCast,
     /// Softmax over an fp32 copy of the input, top-k as they are (DeepSeek-V2).
     SoftmaxFp32Input,
-    /// Sigmoid with a correction bias (DeepSeek-V3 and its kin).
+    /// Softmax over an fp32 copy of the input whatever autocast says, top-k divided by their sum, which is at least some
+    /// small number, cast to the weights' type (ERNIE 4.5).
+    SoftmaxFp32Clamped,
+    /// The k best scores first, then softmax over them in fp32, cast to the weights' type (Granite).
+    TopFirst,
+    /// The same in the scores' own type (gpt-oss).
+    TopFirstOwn,
+    /// Sigmoid in fp32, chosen with a correction bias, top-k divided by their sum (MiniMax-M2).
     Sigmoid,
+    /// Sigmoid over an fp32 copy of the input, top-k divided by their sum (DeepSeek-V3, GLM-4.5).
+    SigmoidFp32Renormalised,
+    /// The same, top-k as they are (dots.llm1).
+    SigmoidFp32,
+}
+
+impl Routing {
+    /// Whether each score is a sigmoid of its own.
+    pub const fn sigmoid(self) -> bool {
+        matches!(self, Self::Sigmoid | Self::SigmoidFp32Renormalised | Self::SigmoidFp32)
+    }
+
+    /// Whether the scores are computed from an fp32 copy of the input.
+    pub const fn fp32_input(self) -> bool {
+        matches!(
+            self,
+            Self::SoftmaxFp32Input
+                | Self::SoftmaxFp32Clamped
+                | Self::SigmoidFp32Renormalised
+                | Self::SigmoidFp32
+        )
+    }
 }
 
 /// Mixture of `E` experts of width `m`, `K` of which serve a token.
@@ -376,7 +444,7 @@ impl Sublayer {
             | Body::GatedMlp(_)
             | Body::PlainMlp(_)
             | Body::LatentAttention(_) => true,
-            Body::Moe(moe) => moe.correction.is_none() && moe.gate_up.bias.is_none(),
+            Body::Moe(moe) => moe.correction.is_none(),
             Body::Counted(_) => false,
         }
     }

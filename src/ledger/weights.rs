@@ -1,7 +1,7 @@
 //! Rows that live longer than a step: weights, and the gradients made of them.
 
 use super::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbol, Symbols, Tensor};
-use crate::architecture::{Architecture, Half, Output, Param, Weight};
+use crate::architecture::{Architecture, Body, Half, Layer, Output, Param, Routing, Weight};
 use crate::text::tensors;
 
 /// One row for `count` tensors shaped like a parameter.
@@ -59,6 +59,21 @@ pub(crate) fn buckets(weights: &[Weight], dtype: Dtype, numbers: &Symbols) -> Ve
     weights.iter().map(of).collect()
 }
 
+/// How many layers add a buffer to the scores by which experts are chosen, and how they route.
+fn corrected(model: &Architecture) -> Option<(Routing, u64)> {
+    let routing = |layer: &Layer| {
+        layer.sublayers.iter().find_map(|sublayer| match &sublayer.body {
+            Body::Moe(moe) if moe.routing.sigmoid() && moe.correction.is_none() => Some(moe.routing),
+            _ => None,
+        })
+    };
+    let kinds: Vec<_> = model.kinds.iter().map(routing).collect();
+    let layers =
+        model.order.iter().filter(|kind| kinds.get(usize::from(**kind)).is_some_and(Option::is_some));
+    let layers = layers.count() as u64;
+    kinds.into_iter().flatten().next().map(|routing| (routing, layers))
+}
+
 /// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original), token
 /// ids and labels, and (`told`) what tells the samples apart.
 pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, told: bool) -> Vec<Entry> {
@@ -82,6 +97,10 @@ pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, told
         let ids = Shape::new(&[positions.shape.dims().first().copied().unwrap_or(Dim::Const(1))]);
         let count = model.embedding.tables.len() as u64 - 1;
         rows.push(fixed(&tensors::POSITION_IDS, "embeddings", ids, Dtype::Int64, count));
+    }
+    if let Some((routing, layers)) = corrected(model) {
+        let own = if routing.fp32_input() { Dtype::Fp32 } else { dtype };
+        rows.push(fixed(&tensors::CORRECTION, "mlp.gate", Shape::new(&[Dim::Sym(Symbol::E)]), own, layers));
     }
     if model.embedding.scaled {
         rows.push(fixed(&tensors::EMBED_SCALE, "embed_tokens", Shape::new(&[]), dtype, 1));

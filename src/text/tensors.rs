@@ -10,6 +10,10 @@ const MODELING: &str = "transformers/models/llama/modeling_llama.py";
 const AUTOCAST: &str = "pytorch/aten/src/ATen/autocast_mode.cpp";
 /// How transformers runs experts.
 const MOE: &str = "transformers/integrations/moe.py (grouped_mm_experts_forward)";
+/// Mixtures of experts with a shared expert behind a gate.
+const QWEN2_MOE: &str = "transformers/models/qwen2_moe/modeling_qwen2_moe.py";
+/// gpt-oss and its own experts.
+const GPT_OSS: &str = "transformers/models/gpt_oss/modeling_gpt_oss.py";
 /// FSDP2's groups and collectives.
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, _fsdp_param_group.py";
 /// Relative positions.
@@ -239,6 +243,11 @@ tensors! {
     name "rotary frequencies" "旋转位置频率",
     why "A small table from which the rotary cosines and sines are made." "用来生成旋转位置编码余弦、正弦的小表。",
     release "Nothing needs to: a few hundred bytes." "无须释放：只有几百字节。";
+
+    CORRECTION, "e_score_correction_bias", "transformers/models/deepseek_v3/modeling_deepseek_v3.py",
+    name "correction of the experts' scores" "专家得分的修正项",
+    why "A buffer that balances the experts' load is added to the scores by which they are chosen." "选择专家时在得分上加一个用于均衡负载的缓冲区。",
+    release "Nothing needs to: one number an expert." "无须释放：每个专家一个数。";
 
     EMBED_SCALE, "embed_scale", "transformers/models/gemma3/modeling_gemma3.py",
     name "scale of the embedding" "词嵌入的缩放系数",
@@ -610,6 +619,21 @@ tensors! {
     why "The gradient of the normalised input is multiplied by it." "归一化结果的梯度要乘以它。",
     release "Nothing needs to: one row." "无须释放：只有一行。";
 
+    SINK_MAXIMUM, "sink_maximum", "transformers/models/gpt_oss/modeling_gpt_oss.py",
+    name "where each row's largest score is" "每行最大分数的位置",
+    why "The maximum that is taken off the scores keeps its index, as 64-bit integers." "减去的最大分数以 64 位整数保留其位置。",
+    release "Recomputation." "重计算。";
+
+    NORM_FP32_WEIGHT, "fp32_weight", "transformers/models/cohere/modeling_cohere.py",
+    name "norm's weight in fp32" "fp32 的归一化权重",
+    why "The gradient of the normalised input is multiplied by it." "归一化结果的梯度要乘以它。",
+    release "Nothing needs to: one row." "无须释放：只有一行。";
+
+    NORM_CENTRED, "centred", "transformers/models/cohere/modeling_cohere.py",
+    name "input less its mean, in fp32" "减去均值的 fp32 输入",
+    why "It is made once for the variance and once for the result, by Python operators; each keeps its own." "方差与结果各算一次，由 Python 逐算子完成，各自保留一份。",
+    release "A fused LayerNorm; recomputation drops it." "融合的 LayerNorm；重计算可去掉它。";
+
     NORM_MEAN, "mean", AUTOGRAD,
     name "mean, one a token" "均值，每个词元一个",
     why "Backward of the layer norm reads it." "层归一化的反向要读取它。",
@@ -680,6 +704,16 @@ tensors! {
     why "The division that makes the weights sum to one keeps both of its operands." "归一化的除法保留两个操作数。",
     release "Recomputation." "重计算。";
 
+    SHARED_GATE, "shared_gate", QWEN2_MOE,
+    name "shared expert's gate" "共享专家的门控值",
+    why "The product with the shared expert's output and the sigmoid keep it: one value a token." "它与共享专家输出的乘积及 sigmoid 都要保留它：每个词元一个值。",
+    release "Recomputation." "重计算。";
+
+    SHARED_OUTPUT, "shared_output", QWEN2_MOE,
+    name "shared expert's output" "共享专家的输出",
+    why "It is multiplied by its gate, whose gradient needs it." "它要乘以门控值，而门控值的梯度需要它。",
+    release "Recomputation." "重计算。";
+
     ROUTE_INDEX, "route_index", MOE,
     name "order of the tokens' copies" "词元副本的排序索引",
     why "Each gather and each sort keeps its 64-bit index: one for each token and chosen expert." "每次收集与排序都保留其 64 位索引：每个词元、每个所选专家一个。",
@@ -709,6 +743,16 @@ tensors! {
     name "experts' gate after its activation" "专家激活函数后的 gate",
     why "The product act(gate) · up keeps both factors." "乘积 act(gate) · up 保留两个因子。",
     release "A fused SwiGLU; recomputation drops it." "融合的 SwiGLU；重计算可去掉它。";
+
+    EXPERT_OPEN, "expert_open", GPT_OSS,
+    name "experts' gate after its sigmoid" "专家 gate 的 sigmoid",
+    why "The sigmoid and the product with the gate keep it." "sigmoid 以及与 gate 的乘积都要保留它。",
+    release "A fused gate; recomputation drops it." "融合的门控；重计算可去掉它。";
+
+    EXPERT_CLAMPED, "expert_clamped", GPT_OSS,
+    name "experts' gate and up after their limits" "截断后的 gate 与 up",
+    why "Products keep both factors: the clamped gate, and the clamped up plus one." "乘积保留两个因子：截断后的 gate，以及截断后的 up 加一。",
+    release "A fused gate; recomputation drops it." "融合的门控；重计算可去掉它。";
 
     EXPERT_PRODUCT, "expert_product", MOE,
     name "experts' act(gate) · up" "专家的 act(gate) · up",

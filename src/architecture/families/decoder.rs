@@ -8,7 +8,7 @@ use crate::architecture::fields::Fields;
 use crate::architecture::weights::{self, Names};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, GateUp, GatedMlp, Layer, Linear, Norm,
-    Normalisation, Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Sublayer,
+    Normalisation, Param, PlainMlp, Qkv, Rotary, RotaryTables, ScoreBias, Softmax, Sublayer,
 };
 use crate::ledger::{Dim, Symbol, Symbols};
 use crate::text::architecture as words;
@@ -112,6 +112,7 @@ pub(super) struct Decoder {
     pub(super) soft_caps: bool,
     /// Layers with a window have rotary tables of their own.
     pub(super) local_rotary: bool,
+    pub(super) tables: RotaryTables,
     /// The embedding is multiplied by a number that is kept in a buffer.
     pub(super) scaled: bool,
     /// Layers get the mask as an argument in its place.
@@ -131,6 +132,8 @@ pub(super) struct Decoder {
     pub(super) embedding_norm: Option<Names>,
     /// Fields and class defaults: attention weights, sublayers, embedding.
     pub(super) dropout: [(&'static str, f64); 3],
+    /// A score beside those of the tokens.
+    pub(super) sinks: Option<Param>,
     /// More parameters in each layer.
     pub(super) extra: &'static [Param],
     /// More parameters outside the layers.
@@ -156,6 +159,7 @@ pub(super) const LLAMA: Decoder = Decoder {
     window: Window::Never,
     soft_caps: false,
     local_rotary: false,
+    tables: RotaryTables::Own,
     scaled: false,
     positional_mask: false,
     mlp: Mlp::Gated(weights::MLP),
@@ -170,6 +174,7 @@ pub(super) const LLAMA: Decoder = Decoder {
     positions: None,
     embedding_norm: None,
     dropout: [("attention_dropout", 0.0), ("", 0.0), ("", 0.0)],
+    sinks: None,
     extra: &[],
     outside: &[],
     tied: Switch::Field("tie_word_embeddings"),
@@ -247,6 +252,7 @@ impl Decoder {
         embedding.dropout = dropout.read(fields, self.dropout[2]);
         embedding.other = self.outside.to_vec();
         embedding.scaled = self.scaled;
+        embedding.rotary_kind = self.tables;
         embedding.rotary_tables = match self.rotary {
             Rotary::None => 0,
             _ if self.local_rotary => 2,
@@ -307,12 +313,13 @@ impl Decoder {
             out: Linear::new(self.out, out_bias),
             qk_norm: qk_norm.map(|(_, both)| both.map(|names| Norm::new(self.norm, names, norm_bias))),
             rotary: self.rotary,
+            tables: self.tables,
             window: None,
             dropout: dropout.read(fields, self.dropout[0]),
             softmax: self.softmax,
             soft_cap: fields.present("attn_logit_softcapping", self.soft_caps),
             causal: true,
-            bias: ScoreBias::None,
+            bias: self.sinks.map_or(ScoreBias::None, ScoreBias::Sinks),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::decoder::{Decoder, HeadDim, KvHeads, LLAMA, Mlp, Norms, QkvNames, Width, Window};
 use super::{Family, Switch, switches};
 use crate::architecture::weights::{self, A, AD, AKK, D, F, H, K, KD, Names};
-use crate::architecture::{Activation, Normalisation, Param, Rotary, Softmax, linear, norm};
+use crate::architecture::{Activation, Normalisation, Param, Rotary, RotaryTables, Softmax, linear, norm};
 use crate::ledger::{Dim, Group, Symbol};
 
 /// Norms over each head.
@@ -152,11 +152,13 @@ pub(super) const GLM: Decoder = Decoder {
     mlp: FUSED_MLP,
     mlp_bias: [NO; 2],
     head_dim: HeadDim::Field(Some(128)),
+    tables: RotaryTables::Repeated,
     ..LLAMA
 };
 
 pub(super) const OLMO2: Decoder = Decoder {
     norm: Normalisation::WideRms,
+    tables: RotaryTables::Fp32,
     mlp_bias: [NO; 2],
     qk_norm: Some((YES, FULL_QK_NORM)),
     norms: Norms::After([weights::POST_ATTENTION_NORM, norm!("post_feedforward_layernorm", Norm, [H])]),
@@ -167,7 +169,7 @@ pub(super) const COHERE: Decoder = Decoder {
     mlp_bias: [NO; 2],
     norms: Norms::One(weights::INPUT_NORM),
     parallel: YES,
-    norm: Normalisation::Layer,
+    norm: Normalisation::WideLayer,
     tied: Switch::On("tie_word_embeddings"),
     ..LLAMA
 };
@@ -281,7 +283,7 @@ pub(super) const FAMILIES: &[Family] = &[
         &Decoder { mlp_bias: [NO; 2], norms: Norms::Bare, final_norm: None, counted_only: true, ..LLAMA },
     ),
     Family::decoder("olmo2", &OLMO2),
-    Family::decoder("olmo3", &Decoder { window: Window::AllBut("", 4), ..OLMO2 })
+    Family::decoder("olmo3", &Decoder { window: Window::AllBut("", 4), local_rotary: true, ..OLMO2 })
         .default(&[("sliding_window", 4096)]),
     Family::decoder(
         "exaone4",
@@ -291,6 +293,7 @@ pub(super) const FAMILIES: &[Family] = &[
             qk_norm: Some((YES, QK_NORM)),
             window: Window::AllBut("", 4),
             norm: Normalisation::Rms,
+            tables: RotaryTables::Own,
             ..OLMO2
         },
     ),
@@ -301,6 +304,7 @@ pub(super) const FAMILIES: &[Family] = &[
             out_bias: Switch::Field("use_bias"),
             mlp_bias: [Switch::Field("use_bias"); 2],
             head_dim: HeadDim::Field(Some(128)),
+            tables: RotaryTables::RepeatedFp32,
             tied: Switch::On("tie_word_embeddings"),
             ..LLAMA
         },
@@ -316,13 +320,20 @@ pub(super) const FAMILIES: &[Family] = &[
             qkv_bias: Switch::On("attention_bias"),
             out_bias: Switch::Field("attention_out_bias"),
             head_dim: HeadDim::Field(Some(128)),
+            dropout: [("attention_dropout", 0.1), ("residual_dropout", 0.1), ("", 0.0)],
             ..LLAMA
         },
     ),
     // Its output projection is square, whatever the heads' width.
     Family::decoder(
         "helium",
-        &Decoder { out: linear!("self_attn.o_proj", Attention, [H], H), out_bias: NO, ..LLAMA },
+        &Decoder {
+            out: linear!("self_attn.o_proj", Attention, [H], H),
+            out_bias: NO,
+            norm: Normalisation::WideRmsCopied,
+            tables: RotaryTables::Repeated,
+            ..LLAMA
+        },
     ),
     Family::decoder("arcee", &Decoder { mlp: UP_DOWN, ..LLAMA }),
     Family::decoder(

@@ -6,7 +6,8 @@ use crate::architecture::fields::Fields;
 use crate::architecture::weights::{self, AD, E, F, H, Names};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, GateUp, GatedMlp, Head, Layer, Linear, Norm,
-    Normalisation, Output, Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Stack, Sublayer, linear, norm,
+    Normalisation, Output, Param, PlainMlp, Qkv, Rotary, RotaryTables, ScoreBias, Softmax, Stack, Sublayer,
+    linear, norm,
 };
 use crate::ledger::{Dim, Group, Symbol};
 
@@ -174,6 +175,7 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         out: Linear::new(o, false),
         qk_norm: None,
         rotary: Rotary::None,
+        tables: RotaryTables::Own,
         window: None,
         dropout: rate,
         softmax: Softmax::Own,

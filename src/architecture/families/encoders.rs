@@ -6,7 +6,7 @@ use crate::architecture::fields::Fields;
 use crate::architecture::weights::{self, AD, F, H, Names, V};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, Head, Layer, Linear, Norm, Normalisation, Output,
-    Param, PlainMlp, Pooler, Qkv, Rotary, ScoreBias, Softmax, Sublayer, linear, norm,
+    Param, PlainMlp, Pooler, Qkv, Rotary, RotaryTables, ScoreBias, Softmax, Sublayer, linear, norm,
 };
 use crate::ledger::{Dim, Group, Symbol};
 
@@ -165,6 +165,7 @@ impl Encoder {
             out: Linear::new(self.out, true),
             qk_norm: None,
             rotary: Rotary::None,
+            tables: RotaryTables::Own,
             window: None,
             dropout: at_attention,
             softmax: Softmax::Own,

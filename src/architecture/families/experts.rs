@@ -6,7 +6,7 @@ use super::latent::Latent;
 use super::moe::{Dense, Experts, SHARED, Shared};
 use super::{Family, Switch};
 use crate::architecture::weights::{A, D, E, H, M, Names};
-use crate::architecture::{Normalisation, Param, Routing, linear, norm};
+use crate::architecture::{Normalisation, Param, Rotary, RotaryTables, Routing, linear, norm};
 use crate::ledger::{Dim, Group, Symbol};
 
 const TWO_M: Dim = Dim::Scale(2, Symbol::M);
@@ -71,13 +71,23 @@ const DEEPSEEK_V2: Experts = Experts {
     dense: Dense::First("first_k_dense_replace", 0),
     ..MIXTRAL
 };
-const DEEPSEEK_V3: Experts =
-    Experts { routing: Routing::Sigmoid, dense: Dense::First("first_k_dense_replace", 3), ..DEEPSEEK_V2 };
+const DEEPSEEK_V3: Experts = Experts {
+    routing: Routing::SigmoidFp32Renormalised,
+    renormalised: Switch::On("norm_topk_prob"),
+    dense: Dense::First("first_k_dense_replace", 3),
+    ..DEEPSEEK_V2
+};
 const GLM4: Experts = Experts { dense: Dense::First("first_k_dense_replace", 1), ..DEEPSEEK_V3 };
-const DOTS1: Experts = Experts { dense: Dense::First("first_k_dense_replace", 0), ..DEEPSEEK_V3 };
+const DOTS1: Experts = Experts {
+    renormalised: Switch::Field("norm_topk_prob"),
+    dense: Dense::First("first_k_dense_replace", 0),
+    ..DEEPSEEK_V3
+};
 const ERNIE: Experts = Experts {
     count: "num_experts",
     width: "moe_intermediate_size",
+    routing: Routing::SoftmaxFp32Clamped,
+    router: FP32_ROUTER,
     shared: Shared::Count("moe_num_shared_experts"),
     correction: Some(Param::new(
         "mlp.gate.moe_statics.e_score_correction_bias",
@@ -99,6 +109,7 @@ const HUNYUAN: Experts = Experts {
     ..MIXTRAL
 };
 const GPT_OSS: Experts = Experts {
+    routing: Routing::TopFirstOwn,
     router: linear!("mlp.router", Router, [E], H),
     router_bias: true,
     gate_up: &(
@@ -117,7 +128,11 @@ const LLAMA4: Experts = Experts {
     ..MIXTRAL
 };
 const PHIMOE: Experts = Experts { router: linear!("mlp.router", Router, [E], H), ..MIXTRAL };
-const GRANITE: Experts = Experts { router: linear!("block_sparse_moe.router", Router, [E], H), ..MIXTRAL };
+const GRANITE: Experts = Experts {
+    routing: Routing::TopFirst,
+    router: linear!("block_sparse_moe.router", Router, [E], H),
+    ..MIXTRAL
+};
 const GRANITE_SHARED: Experts = Experts { shared: Shared::Width("shared_intermediate_size"), ..GRANITE };
 const OLMOE: Experts = Experts {
     count: "num_experts",
@@ -171,6 +186,7 @@ pub(super) const FAMILIES: &[Family] = &[
             latent: Some(Latent { bias: Switch::Field("attention_bias") }),
             head_dim: HeadDim::Divided,
             kv_heads: KvHeads::All,
+            tables: RotaryTables::Complex,
             experts: Some(&DEEPSEEK_V2),
             ..LLAMA
         },
@@ -213,6 +229,8 @@ pub(super) const FAMILIES: &[Family] = &[
             out_bias: Switch::Never,
             mlp_bias: [Switch::Never; 2],
             qk_norm: Some((Switch::Field("use_qk_norm"), QK_NORM)),
+            rotary: Rotary::Joined,
+            rotary_part: 0.5,
             experts: Some(&GLM4),
             ..LLAMA
         },
@@ -257,6 +275,7 @@ pub(super) const FAMILIES: &[Family] = &[
         &Decoder {
             head_dim: HeadDim::Field(Some(128)),
             qk_norm: Some((Switch::Always, FULL_QK_NORM)),
+            rotary: Rotary::Joined,
             experts: Some(&MINIMAX_M2),
             ..PLAIN
         },
@@ -304,7 +323,9 @@ pub(super) const FAMILIES: &[Family] = &[
             qkv_bias: Switch::On("attention_bias"),
             out_bias: Switch::On("attention_bias"),
             head_dim: HeadDim::Field(Some(64)),
-            extra: &[Param::new("self_attn.sinks", Group::Attention, &[A])],
+            sinks: Some(Param::new("self_attn.sinks", Group::Attention, &[A])),
+            norm: Normalisation::WideRms,
+            tables: RotaryTables::Half,
             experts: Some(&GPT_OSS),
             window: Window::AllBut("", 2),
             ..LLAMA

@@ -83,6 +83,7 @@ impl Experts {
         Some(Some(Body::Moe(Moe {
             router: Linear::new(self.router, self.router_bias),
             routing: match self.routing {
+                Routing::SigmoidFp32Renormalised if !self.renormalised.read(fields) => Routing::SigmoidFp32,
                 Routing::SoftmaxRenormalisedCast if !self.renormalised.read(fields) => Routing::SoftmaxCast,
                 other => other,
             },

@@ -6,7 +6,7 @@ use crate::architecture::fields::Fields;
 use crate::architecture::weights::{AD, F, H, Names};
 use crate::architecture::{
     Activation, Architecture, Attention, Body, Embedding, Head, Image, Layer, Linear, Norm, Normalisation,
-    Output, Param, PlainMlp, Qkv, Rotary, ScoreBias, Softmax, Sublayer, linear, norm,
+    Output, Param, PlainMlp, Qkv, Rotary, RotaryTables, ScoreBias, Softmax, Sublayer, linear, norm,
 };
 use crate::ledger::{Dim, Group, Symbol};
 
@@ -87,6 +87,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
         out: Linear::new(OUT, true),
         qk_norm: None,
         rotary: Rotary::None,
+        tables: RotaryTables::Own,
         window: None,
         dropout: dropout.read(fields, ("attention_probs_dropout_prob", 0.0)),
         softmax: Softmax::Fp32,

@@ -6,7 +6,7 @@ use super::core::{Core, Layout, core};
 use super::norm::norm;
 use super::relative::Bias;
 use super::{A, B, D, K, Run, S, STREAM, Samples, Shared, linear, relative, replace};
-use crate::architecture::{Attention, Body, Qkv, Rotary, ScoreBias};
+use crate::architecture::{Attention, Body, Qkv, Rotary, RotaryTables, ScoreBias};
 use crate::text::tensors;
 
 /// `[b, s, a·d]`
@@ -20,10 +20,14 @@ const KV: Shape = Shape::new(&[B, S, K, D]);
 /// `[b, s, (a + 2k)·d]`
 const QKV: Shape = Shape::new(&[B, S, Dim::Lin(Symbol::A, 2, Symbol::K), D]);
 /// Rotary cosines or sines of `width` dimensions, for every layer.
-pub(super) fn rotary_table(width: Symbol, samples: Samples) -> Shape {
+pub(super) fn rotary_table(width: Symbol, kind: RotaryTables, samples: Samples) -> Shape {
+    let width = match kind {
+        RotaryTables::Half => Dim::Over(width, 2),
+        _ => Dim::Sym(width),
+    };
     match samples {
-        Samples::Packed => Shape::new(&[B, S, Dim::Sym(width)]),
-        Samples::Rows | Samples::Padded => Shape::new(&[S, Dim::Sym(width)]),
+        Samples::Packed => Shape::new(&[B, S, width]),
+        Samples::Rows | Samples::Padded => Shape::new(&[S, width]),
     }
 }
 
@@ -110,17 +114,23 @@ fn attend(
     }
     if attention.rotary != Rotary::None {
         tape.enter("self_attn.rotary", Group::Attention);
-        let tables = (run.compute.weight, run.samples);
+        let dtype = if attention.tables.fp32() { Dtype::Fp32 } else { run.compute.weight };
+        let tables = (dtype, run.samples);
         let (plain_q, plain_k) = (q, k);
-        q = rotate(tape, q, tables, attention.rotary);
-        k = rotate(tape, k, tables, attention.rotary);
+        let made = attention.tables.repeated().then(|| repeated_tables(tape, attention.rotary, tables));
+        let turn = if attention.tables == RotaryTables::Half { rotate_halves } else { rotate };
+        q = turn(tape, q, tables, attention);
+        k = turn(tape, k, tables, attention);
+        for table in made.into_iter().flatten() {
+            tape.drop(table);
+        }
         tape.drop(plain_q);
         tape.drop(plain_k);
     }
 
     tape.enter(owner(attention), group);
     let bias = match attention.bias {
-        ScoreBias::None => None,
+        ScoreBias::None | ScoreBias::Sinks(_) => None,
         ScoreBias::Own(table) => Some(relative::table(tape, table, attention.causal, run)),
         ScoreBias::Zeros => Some(relative::zeros(tape, keys, run, kept)),
         ScoreBias::Shared => *slot,
@@ -136,10 +146,15 @@ fn attend(
         causal: attention.causal,
         layout: match attention.rotary {
             Rotary::None => Layout::Projected,
+            Rotary::Whole if attention.tables == RotaryTables::Half => Layout::Joined,
             Rotary::Whole => Layout::Rotated,
             Rotary::Joined | Rotary::Partial => Layout::Joined,
         },
         keys,
+        sinks: match attention.bias {
+            ScoreBias::Sinks(sinks) => Some(sinks),
+            _ => None,
+        },
         bias: bias.map(|var| Bias { var, heads_last: group == Group::Attention }),
     };
     let out = core(tape, [q, k, v], settings);
@@ -164,8 +179,51 @@ fn owner(attention: &Attention) -> &'static str {
     module.rsplit_once('.').map_or(module, |(owner, _)| owner)
 }
 
+/// Cosines and sines of half the dimensions, each twice in a row, made by a layer for itself: its products keep them.
+#[inline(never)] // apart: a first visit has none
+fn repeated_tables(tape: &mut Tape, rotary: Rotary, (dtype, samples): (Dtype, Samples)) -> [Var; 2] {
+    let width = if rotary == Rotary::Partial { Symbol::Dr } else { Symbol::D };
+    [&tensors::ROTARY_COS, &tensors::ROTARY_SIN].map(|tensor| {
+        let table =
+            tape.constant("repeat_interleave", rotary_table(width, RotaryTables::Own, samples), dtype);
+        tape.save(table, tensor);
+        table
+    })
+}
+
+/// Either half of a head turned by tables of half its width, and joined by `cat`, which lays the result out head by
+/// head (transformers, `modeling_gpt_oss.py`).
+#[inline(never)] // apart: a first visit has none
+fn rotate_halves(
+    tape: &mut Tape,
+    projected: Var,
+    (table, samples): (Dtype, Samples),
+    attention: &Attention,
+) -> Var {
+    let whole = tape.shape(projected);
+    let half = whole.with_last(Dim::Over(Symbol::D, 2));
+    let wide = if table == Dtype::Fp32 { Dtype::Fp32 } else { tape.dtype(projected) };
+    let head = tape.view("transpose", projected, whole, Back::Fresh);
+    let tables = tape.foreign(rotary_table(Symbol::D, attention.tables, samples), table, false);
+    let [first, second] = tape.split("chunk", head, [half; 2]);
+    let turned = [(first, second, "sub"), (second, first, "add")].map(|(x, y, name)| {
+        let straight = tape.run("mul cos", &[x, tables], half, wide, Back::Fresh);
+        let crossed = tape.run("mul sin", &[y, tables], half, wide, Back::Fresh);
+        let out = tape.run(name, &[straight, crossed], half, wide, Back::Through);
+        tape.drop(straight);
+        tape.drop(crossed);
+        out
+    });
+    let out = tape.run("cat", &turned, whole, wide, Back::Views);
+    for done in [turned[0], turned[1], first, second, head] {
+        tape.drop(done);
+    }
+    out
+}
+
 /// `x·cos + rotate_half(x)·sin`: keeps only the tables, which are counted once for all layers.
-fn rotate(tape: &mut Tape, projected: Var, (table, samples): (Dtype, Samples), rotary: Rotary) -> Var {
+fn rotate(tape: &mut Tape, projected: Var, (table, samples): (Dtype, Samples), attention: &Attention) -> Var {
+    let rotary = attention.rotary;
     let whole = tape.shape(projected);
     let width = if rotary == Rotary::Partial { Symbol::Dr } else { Symbol::D };
     let shape = whole.with_last(Dim::Sym(width));
@@ -179,7 +237,7 @@ fn rotate(tape: &mut Tape, projected: Var, (table, samples): (Dtype, Samples), r
     } else {
         (head, None)
     };
-    let tables = tape.foreign(rotary_table(width, samples), table, false);
+    let tables = tape.foreign(rotary_table(width, attention.tables, samples), table, false);
     let straight = tape.run("mul cos", &[x, tables], shape, wide, Back::Fresh);
     let first = tape.view("slice", x, half, Back::Fresh);
     let second = tape.view("slice", x, half, Back::Fresh);
@@ -194,6 +252,13 @@ fn rotate(tape: &mut Tape, projected: Var, (table, samples): (Dtype, Samples), r
     let out = tape.run("add", &[straight, crossed], shape, wide, Back::Through);
     tape.drop(straight);
     tape.drop(crossed);
+    let own = tape.dtype(projected);
+    let out = if attention.tables.fp32() && own != wide {
+        replace(tape, out, |tape, x| tape.run("cast", &[x], shape, own, Back::Through))
+    } else {
+        out
+    };
+    let wide = tape.dtype(out);
     let out = match (rotary, passed) {
         (Rotary::Joined, _) => replace(tape, out, |tape, x| tape.run("cat", &[x], shape, wide, Back::Views)),
         (_, Some(passed)) => {

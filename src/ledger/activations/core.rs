@@ -4,7 +4,7 @@ use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Shape, Symbol};
 use super::relative::{self, Bias};
 use super::{A, B, S, replace};
-use crate::architecture::Softmax;
+use crate::architecture::{Param, Softmax};
 use crate::text::tensors;
 
 /// Which code computes the attention core.
@@ -39,6 +39,8 @@ pub(super) struct Core {
     pub(super) layout: Layout,
     /// Tokens that keys and values are made of.
     pub(super) keys: Dim,
+    /// A score `[a]` beside those of the tokens; fused kernels do not know it.
+    pub(super) sinks: Option<Param>,
     /// What is added to the scores: `[a, s, keys]`, for all sequences.
     pub(super) bias: Option<Bias>,
 }
@@ -70,6 +72,7 @@ pub(super) fn core(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     let (wide, narrow) = (width(tape, qkv[0]), width(tape, qkv[2]));
     let flash = match core.kernel {
         Kernel::Eager => return eager(tape, qkv, core),
+        Kernel::Sdpa if core.sinks.is_some() => return eager(tape, qkv, core),
         _ if core.low == Dtype::Fp32 => false,
         Kernel::Flash => true,
         Kernel::Sdpa => !core.masked && core.bias.is_none() && wide == narrow && wide <= FLASH_WIDEST,
@@ -197,6 +200,10 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     let scores = replace(tape, product, |tape, x| tape.run("scale", &[x], shape, low, Back::Fresh));
     let scores = added(tape, scores, core);
     let own = tape.dtype(scores);
+    if let Some(sinks) = core.sinks {
+        let factor = beside_sinks(tape, scores, sinks, core);
+        return mixed(tape, factor, [q, k, v], core, scattered && !repeated);
+    }
     let wide = core.softmax == Softmax::Fp32 || tape.weight_dtype() != low;
     let soft = if wide { Dtype::Fp32 } else { low };
     let input = if soft == own { scores } else { tape.run("to fp32", &[scores], shape, soft, Back::Through) };
@@ -220,8 +227,42 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
         });
     }
     // Autocast casts what the product reads.
+    mixed(tape, probabilities, [q, k, v], core, scattered && !repeated)
+}
+
+/// The softmax over the scores and one more, `sinks`, after their maximum was taken off; that one is cut off again
+/// (transformers, `modeling_gpt_oss.py`). Kept: the softmax, and where each maximum was.
+#[inline(never)] // apart: a first visit has none
+fn beside_sinks(tape: &mut Tape, scores: Var, sinks: Param, core: Core) -> Var {
+    let more = match core.keys {
+        Dim::Sym(symbol) => Dim::Plus(symbol, 1),
+        other => other,
+    };
+    let wider = core.scores().with_last(more);
+    let dtype = tape.promoted(tape.dtype(scores));
+    let column = core.scores().with_last(Dim::Const(1));
+    let learned = tape.view("expand", scores, column, Back::Bias(sinks));
+    let combined = tape.run("cat", &[scores, learned], wider, dtype, Back::Views);
+    tape.drop(learned);
+    tape.drop(scores);
+    let largest = tape.run("max", &[combined], column, dtype, Back::Fresh);
+    tape.save_new(&tensors::SINK_MAXIMUM, column, Dtype::Int64);
+    let shifted = tape.run("sub", &[combined, largest], wider, dtype, Back::Through);
+    tape.drop(largest);
+    tape.drop(combined);
+    let soft = tape.run("softmax", &[shifted], wider, dtype, Back::Fresh);
+    tape.save(soft, &tensors::SOFTMAX);
+    tape.drop(shifted);
+    let cut = tape.view("slice", soft, core.scores(), Back::Fresh);
+    tape.drop(soft);
+    cut
+}
+
+/// The product of probabilities and values.
+fn mixed(tape: &mut Tape, probabilities: Var, [q, k, v]: [Var; 3], core: Core, scattered: bool) -> Var {
+    let low = core.low;
     let factor = lowered(tape, probabilities, low);
-    let low_v = in_a_row(tape, v, low, scattered && !repeated);
+    let low_v = in_a_row(tape, v, low, scattered);
     let shape = output(tape, q, v);
     let mixed = tape.run("matmul", &[factor, low_v], shape, low, Back::Fresh);
     tape.save_factors([(factor, &tensors::PROBABILITIES), (low_v, &tensors::VALUE)]);

@@ -5,7 +5,9 @@ use super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::attention::rotary_table;
 use super::loss::{Criterion, chunked, fused};
 use super::{B, Run, S, STREAM, Samples, dropout, linear, norm};
-use crate::architecture::{Architecture, Embedding, Linear, Norm, Output, Param, Pooler, Stack, weights};
+use crate::architecture::{
+    Architecture, Embedding, Linear, Norm, Output, Param, Pooler, RotaryTables, Stack, weights,
+};
 use crate::text::tensors;
 
 const LOGITS: Shape = Shape::new(&[B, S, Dim::Sym(Symbol::V)]);
@@ -105,15 +107,17 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
 pub(crate) fn prologue(tape: &mut Tape, run: &Run, model: &Architecture, mask: Option<Mask>, tables: Role) {
     let Run { compute, samples, .. } = *run;
     tape.enter("rotary_emb", Group::Attention);
-    if model.has_latent_attention() {
-        // Complex numbers: a pair of fp32 for each pair of dimensions.
-        let frequencies = rotary_table(Symbol::Dr, samples);
+    let kind = model.embedding.rotary_kind;
+    if kind == RotaryTables::Complex {
+        let frequencies = rotary_table(Symbol::Dr, kind, samples);
         tape.lasting(&tensors::ROTARY_FREQUENCIES, frequencies, Dtype::Fp32, tables);
     } else {
-        let table = rotary_table(model.rotary_width(), samples);
+        let table = rotary_table(model.rotary_width(), kind, samples);
+        let dtype = if kind.fp32() { Dtype::Fp32 } else { compute.weight };
+        let role = if kind.repeated() { Role::Working } else { tables };
         for _ in 0..model.embedding.rotary_tables {
-            tape.lasting(&tensors::ROTARY_COS, table, compute.weight, tables);
-            tape.lasting(&tensors::ROTARY_SIN, table, compute.weight, tables);
+            tape.lasting(&tensors::ROTARY_COS, table, dtype, role);
+            tape.lasting(&tensors::ROTARY_SIN, table, dtype, role);
         }
     }
     if model.embedding.rotary_tables > 0 && samples != Samples::Packed {

@@ -67,6 +67,7 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
         causal: true,
         layout: Layout::Joined,
         keys: S,
+        sinks: None,
         bias: None,
     };
     let out = core(tape, [wide_q, wide_k, v], settings);

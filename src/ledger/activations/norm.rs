@@ -10,8 +10,10 @@ pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     tape.enter(norm.weight.module(), norm.weight.group);
     match norm.kind {
         Normalisation::Rms => rms_norm(tape, x, (norm.weight, frozen)),
-        Normalisation::GemmaRms => wide_norm(tape, x, (norm.weight, frozen), true),
-        Normalisation::WideRms => wide_norm(tape, x, (norm.weight, frozen), false),
+        Normalisation::GemmaRms | Normalisation::WideRms | Normalisation::WideRmsCopied => {
+            wide_norm(tape, x, (norm.weight, frozen), norm.kind)
+        }
+        Normalisation::WideLayer => wide_layer_norm(tape, x, (norm.weight, frozen)),
         Normalisation::T5Rms => t5_norm(tape, x, (norm.weight, frozen)),
         Normalisation::Layer => layer_norm(tape, x, norm, frozen),
     }
@@ -95,12 +97,59 @@ fn rms_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     out
 }
 
+/// A 16-bit weight's copy in fp32, which the gradient of the normalised input is multiplied by.
+fn copied_weight(tape: &mut Tape, weight: Param) {
+    if tape.weight_dtype() != Dtype::Fp32 {
+        tape.save_new(&tensors::NORM_FP32_WEIGHT, weight.shape, Dtype::Fp32);
+    }
+}
+
+/// `(x - mean(x)) / deviation(x) · weight`, all in fp32, then cast back (transformers, `CohereLayerNorm`).
+///
+/// Kept: the difference, which is made twice, one value a row, the normalised x, and a 16-bit weight's fp32 copy.
+#[inline(never)] // apart: a first visit has none
+fn wide_layer_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
+    let (shape, dtype) = (tape.shape(x), tape.dtype(x));
+    let low = dtype != Dtype::Fp32;
+    let rows = shape.with_last(Dim::Const(1));
+    let (x32, _) = widened(tape, x);
+    let mean = tape.run("mean", &[x32], rows, Dtype::Fp32, Back::Fresh);
+    let first = tape.run("sub", &[x32, mean], shape, Dtype::Fp32, Back::Through);
+    let square = tape.run("pow", &[first], shape, Dtype::Fp32, Back::Square);
+    tape.save(first, &tensors::NORM_CENTRED);
+    tape.drop(first);
+    let variance = tape.run("mean", &[square], rows, Dtype::Fp32, Back::Fresh);
+    tape.drop(square);
+    let second = tape.run("sub", &[x32, mean], shape, Dtype::Fp32, Back::Through);
+    let shifted = tape.run("add", &[variance], rows, Dtype::Fp32, Back::Through);
+    let scale = tape.run("rsqrt", &[shifted], rows, Dtype::Fp32, Back::Fresh);
+    tape.save(scale, &tensors::NORM_RSQRT);
+    tape.drop(shifted);
+    if low {
+        tape.drop(x32);
+    }
+    let normal = normalise(tape, second, scale, &tensors::NORM_CENTRED);
+    tape.drop(second);
+    let out = scaled(tape, normal, Dtype::Fp32, weight, &tensors::NORM_FP32_NORMALISED);
+    copied_weight(tape, weight.0);
+    let out = if low {
+        let back = tape.run("cast", &[out], shape, dtype, Back::Through);
+        tape.drop(out);
+        back
+    } else {
+        out
+    };
+    tape.drop(mean);
+    tape.drop(variance);
+    out
+}
+
 /// `x / rms(x) · weight`, all in fp32, then cast back (transformers, `Olmo2RMSNorm`), or `· (1 + weight)`
-/// (`Gemma3RMSNorm`, `one_plus`).
+/// (`Gemma3RMSNorm`), or with an fp32 copy of the weight (`HeliumRMSNorm`).
 ///
 /// Kept: x in fp32, one value a row, the normalised x in fp32, and `1 + weight` in fp32.
 #[inline(never)] // apart: a first visit has none
-fn wide_norm(tape: &mut Tape, x: Var, weight: (Param, bool), one_plus: bool) -> Var {
+fn wide_norm(tape: &mut Tape, x: Var, weight: (Param, bool), kind: Normalisation) -> Var {
     let (shape, dtype) = (tape.shape(x), tape.dtype(x));
     let low = dtype != Dtype::Fp32;
     let (x32, kept) = widened(tape, x);
@@ -111,8 +160,12 @@ fn wide_norm(tape: &mut Tape, x: Var, weight: (Param, bool), one_plus: bool) -> 
         tape.drop(x32);
     }
     let out = scaled(tape, normal, Dtype::Fp32, weight, &tensors::NORM_FP32_NORMALISED);
-    if one_plus {
-        tape.save_new(&tensors::NORM_ONE_PLUS_WEIGHT, weight.0.shape, Dtype::Fp32);
+    match kind {
+        Normalisation::GemmaRms => {
+            tape.save_new(&tensors::NORM_ONE_PLUS_WEIGHT, weight.0.shape, Dtype::Fp32);
+        }
+        Normalisation::WideRmsCopied => copied_weight(tape, weight.0),
+        _ => {}
     }
     if !low {
         return out;

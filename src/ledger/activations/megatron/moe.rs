@@ -6,8 +6,8 @@ use super::super::super::{Dim, Dtype, Group, Shape, Symbol};
 use super::super::B;
 use super::mlp::gated;
 use super::{H, Megatron, SPLIT, STREAM, duplicated};
+use crate::architecture::Moe;
 use crate::architecture::megatron::all_experts;
-use crate::architecture::{Moe, Routing};
 use crate::text::tensors;
 
 const TOP: Dim = Dim::Sym(Symbol::Top);
@@ -59,7 +59,7 @@ fn router(tape: &mut Tape, x: Var, moe: &Moe, megatron: &Megatron) -> Var {
     tape.drop(scores);
     let weights = tape.run("weights", &[best], ROUTES, Dtype::Fp32, Back::Fresh);
     tape.save(weights, &tensors::TOP_K_WEIGHTS);
-    if moe.routing == Routing::Sigmoid {
+    if moe.routing.sigmoid() {
         tape.save_new(&tensors::TOP_K_SUM, ROUTES.with_last(Dim::Const(1)), Dtype::Fp32);
     }
     tape.drop(best);
