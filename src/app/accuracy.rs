@@ -43,7 +43,7 @@ pub(super) fn view(state: State) -> View {
     el("details")
         .attr("id", "accuracy")
         .attr("class", "accuracy")
-        .on("toggle", opened)
+        .on_here("toggle", opened)
         .child(el("summary").child(el("h2").say(state, text::TITLE)))
         .child(el("div").attr("aria-live", "polite").child(body))
         .into()
@@ -60,7 +60,7 @@ fn found_errors(state: State, found: &Value) -> View {
         let more = cases.len() > shown;
         let more = more.then(|| {
             let said = text::ALL.fill(state.lang(), &[("count", &cases.len())]);
-            el("button").attr("type", "button").on("click", move |_| all.set(true)).text(&said)
+            el("button").attr("type", "button").on_here("click", move |_| all.set(true)).text(&said)
         });
         let holder = el("div").child(table);
         match more {

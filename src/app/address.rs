@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 
 use super::State;
-use super::browser;
+use super::{browser, rest};
 use crate::config::{Config, View};
 
 /// Changes of the form reach the address after this pause: typing is one change.
@@ -90,9 +90,11 @@ pub(super) fn follow(state: State) {
         }
     }));
     browser::listen(&window(), "popstate", move |_| {
-        let read = Config::from_link(&current());
-        view.set_value(read.config.page.view);
-        state.load(read);
+        rest::when_here(Box::new(move || {
+            let read = Config::from_link(&current());
+            view.set_value(read.config.page.view);
+            state.load(read);
+        }));
     });
 }
 

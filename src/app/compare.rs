@@ -38,11 +38,11 @@ pub(super) fn view(state: State) -> View {
         .attr("spellcheck", "false")
         .attr("placeholder", "model=llama-3.1-8b&recompute=full")
         .on("input", move |event| pasted.set(value_of(&event)))
-        .on("change", move |_| compare());
+        .on_here("change", move |_| compare());
     let button = el("button")
         .attr("type", "button")
         .attr("data-action", "compare")
-        .on("click", move |_| compare())
+        .on_here("click", move |_| compare())
         .say(state, text::COMPARE);
     let label = el("label").attr("class", "help").attr("for", "compare-with").say(state, text::COMPARE_WITH);
     let result =

@@ -128,7 +128,7 @@ fn shape(state: State) -> View {
             }
             el("button")
                 .attr("type", "button")
-                .on("click", move |_| state.change(|config| config.architecture.clear()))
+                .on_here("click", move |_| state.change(|config| config.architecture.clear()))
                 .say(state, text::BACK_TO_PRESET)
                 .into()
         });
@@ -165,7 +165,7 @@ fn unfolding(
         }
     };
     let details = el("details")
-        .on("toggle", toggled)
+        .on_here("toggle", toggled)
         .maybe("name", move || exclusive.is_some_and(|narrow| narrow.get()).then(|| "section".to_owned()));
     let details = if open { details.attr("open", "") } else { details };
     let body = part(move || if built.get() { body() } else { none() });

@@ -59,7 +59,7 @@ fn report(state: State, made: &Value) -> View {
         let button = el("button")
             .attr("type", "button")
             .attr("id", "fill-in")
-            .on("click", move |_| {
+            .on_here("click", move |_| {
                 let page = state.config.with_untracked(|config| config.page.clone());
                 state.load(Config::from_link(&link));
                 state.change(|config| config.page = page);
@@ -188,11 +188,11 @@ fn dropping(
         .attr("type", "file")
         .attr("class", "visually-hidden")
         .attr("accept", ".json,.yaml,.yml,.toml,.sh,.log,.txt,application/json,text/plain")
-        .on("change", picked);
+        .on_here("change", picked);
     let file = el("label").attr("class", "button").say(state, text::PICK_FILE).child(file);
     let button = el("button")
         .attr("type", "button")
-        .on("click", move |_| read(&pasted.get_untracked()))
+        .on_here("click", move |_| read(&pasted.get_untracked()))
         .say(state, button);
     el("div")
         .live("class", move || if over.get() { "drop over" } else { "drop" }.to_owned())

@@ -10,7 +10,7 @@ use super::State;
 use super::compare;
 use super::el::{El, View, all, el, follow, none, part};
 use super::later::{self, Asked, Told};
-use super::{address, state::Answer};
+use super::{address, rest, state::Answer};
 use crate::config::Key;
 use crate::estimate::Verdict;
 use crate::jobs::Request;
@@ -95,7 +95,7 @@ impl Doctor {
                 };
                 let _ = asked.try_set_value(Some(later::ask(&request, hear)));
             };
-            set_timeout(begin, wait);
+            set_timeout(move || rest::quietly(Box::new(begin)), wait);
         }));
     }
 
@@ -250,7 +250,7 @@ impl Doctor {
         let button = el("button").attr("type", "button").attr("data-apply", &keys.join("&"));
         let label = text::APPLY_THIS.fill(self.state.lang(), &[("name", &name)]);
         let button = button.attr("aria-label", &label).text(said.get(self.state.lang()));
-        button.on("click", move |_| self.apply(&name, &settings))
+        button.on_here("click", move |_| self.apply(&name, &settings))
     }
 
     fn apply(self, name: &str, settings: &[(Key, String)]) {
@@ -284,7 +284,7 @@ impl Doctor {
         let button = el("button")
             .attr("type", "button")
             .attr("data-action", "undo-advice")
-            .on("click", undo)
+            .on_here("click", undo)
             .say(state, text::UNDO);
         let said = text::APPLIED.fill(state.lang(), &[("name", &last.name)]);
         el("p").attr("class", "row").child(button).child(el("span").text(&said)).into()

@@ -5,11 +5,14 @@
 //! all else being equal); these few functions are compiled once. A [`part`] that follows signals is made anew, and what
 //! its closures held is freed with it.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use leptos::prelude::*;
 use wasm_bindgen::prelude::*;
 use web_sys::{Element, Event, FocusOptions, HtmlElement, Node};
 
-use super::State;
+use super::{State, rest};
 use crate::text::Text;
 
 /// Nodes that stand after each other.
@@ -186,6 +189,31 @@ impl El {
     pub(super) fn on(self, event: &str, handler: impl FnMut(Event) + 'static) -> Self {
         self.listen(event, Box::new(handler));
         self
+    }
+
+    /// As [`El::on`], once the whole program is here.
+    pub(super) fn on_here(self, event: &str, handler: impl FnMut(Event) + 'static) -> Self {
+        self.listen_here(event, Rc::new(RefCell::new(handler)));
+        self
+    }
+
+    fn listen_here(&self, event: &str, handler: Rc<RefCell<dyn FnMut(Event)>>) {
+        // Goes with its element: what waits for one that is gone is not done.
+        let held = Rc::downgrade(&handler);
+        keep(Box::new(handler));
+        self.listen(
+            event,
+            Box::new(move |event| {
+                let held = held.clone();
+                rest::when_here(Box::new(move || {
+                    if let Some(handler) = held.upgrade()
+                        && let Ok(mut handler) = handler.try_borrow_mut()
+                    {
+                        handler(event);
+                    }
+                }));
+            }),
+        );
     }
 
     fn listen(&self, event: &str, handler: Box<dyn FnMut(Event)>) {

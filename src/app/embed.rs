@@ -13,7 +13,7 @@ use web_sys::{MessageEvent, ResizeObserver};
 
 use super::el::{View, el, follow};
 use super::field::field;
-use super::{State, address, browser, figure, headline, ledger, problems};
+use super::{State, address, browser, figure, headline, ledger, problems, rest};
 use crate::config::{Config, Key, LONGEST_LINK, Theme};
 use crate::text::app as text;
 
@@ -85,7 +85,8 @@ fn converse(state: State) {
         let Some(event) = event.dyn_ref::<MessageEvent>() else { return };
         let parent = window().parent().ok().flatten().map(JsValue::from);
         if parent.is_some() && event.source().map(JsValue::from) == parent {
-            hear(state, &event.data());
+            let message = event.data();
+            rest::quietly(Box::new(move || hear(state, &message)));
         }
     });
 }

@@ -28,7 +28,7 @@ pub(super) fn buttons(state: State) -> View {
             .attr("type", "button")
             .attr("data-export", kind)
             .live("aria-label", move || text::SAVE_AS.fill(state.lang(), &[("kind", &name)]))
-            .on("click", move |_| save(state, kind, mime))
+            .on_here("click", move |_| save(state, kind, mime))
             .text(name);
         row = row.child(button);
     }

@@ -2,9 +2,9 @@
 
 use leptos::prelude::*;
 
-use super::State;
 use super::browser::value_of;
 use super::el::{El, View, all, el, none, part};
+use super::{State, rest};
 use crate::config::{Config, ENDPOINT, Effect, Key, Kind, Name, gpu, gpus, preset, presets};
 use crate::text::{Text, app as text, config as names};
 use crate::units::count;
@@ -143,7 +143,7 @@ fn checks(state: State, name: &'static str, words: &'static [&'static str]) -> E
         };
         let check = el("input").attr("type", "checkbox").prop("checked", move || has(word).into());
         let shown = Key::parse(name).map_or(Text::same(word), |key| names::choice(key, word));
-        el("label").child(check.on("change", toggle)).say(state, shown).into()
+        el("label").child(check.on_here("change", toggle)).say(state, shown).into()
     };
     let boxes: Vec<View> = words.iter().map(one).collect();
     el("div")
@@ -253,6 +253,10 @@ impl State {
 
     /// Takes what was picked from a list. A shipped model replaces every field of one's own.
     pub(super) fn pick(self, name: &'static str, picked: String) {
+        if !rest::is_here() {
+            self.keep(name, picked.clone(), None);
+            return rest::when_here(Box::new(move || self.pick(name, picked)));
+        }
         if name == Key::Model.word() && !picked.is_empty() {
             self.change(|config| {
                 config.architecture.clear();

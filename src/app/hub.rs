@@ -40,7 +40,7 @@ pub(super) fn view(state: State) -> View {
             });
         });
     };
-    let button = el("button").attr("type", "button").attr("data-action", "hub").on("click", ask);
+    let button = el("button").attr("type", "button").attr("data-action", "hub").on_here("click", ask);
     let told = part(move || match asked.get() {
         Asked::Not => none(),
         Asked::Waiting => el("p").attr("class", "help").say(state, text::HUB_WAITING).into(),

@@ -46,19 +46,19 @@ fn head(state: State) -> View {
         .attr("type", "button")
         .attr("data-action", "units")
         .live("aria-label", move || text::UNITS_ARE.fill(state.lang(), &[("unit", &state.units().word())]))
-        .on("click", move |_| state.choose_units(other_unit(untrack(|| state.units()))))
+        .on_here("click", move |_| state.choose_units(other_unit(untrack(|| state.units()))))
         .child(words(move || state.units().word().to_owned()));
     let theme = el("button")
         .attr("type", "button")
         .attr("data-action", "theme")
         .live("aria-label", move || text::THEME_IS.fill(state.lang(), &[("theme", &theme_name(state))]))
-        .on("click", move |_| state.choose_theme(next_theme(state.shown.get_untracked().theme)))
+        .on_here("click", move |_| state.choose_theme(next_theme(state.shown.get_untracked().theme)))
         .child(words(move || theme_name(state).to_owned()));
     let lang = el("button")
         .attr("type", "button")
         .attr("data-action", "lang")
         .live("lang", move || if state.lang() == Lang::En { "zh-CN" } else { "en" }.to_owned())
-        .on("click", move |_| state.choose_lang(other_lang(untrack(|| state.lang()))))
+        .on_here("click", move |_| state.choose_lang(other_lang(untrack(|| state.lang()))))
         .say(state, text::OTHER_LANGUAGE);
     let brand = el("h1").attr("class", "brand");
     let brand = brand.child(el("b").text("trainmem")).text(" ").child(el("span").say(state, text::TAGLINE));

@@ -97,7 +97,9 @@ fn heading(table: Table, by: Sort, name: Text, column: El) -> El {
     });
     let button = el("button")
         .attr("type", "button")
-        .on("click", move |_| sort.update(|(now, flipped)| (*now, *flipped) = (by, *now == by && !*flipped)))
+        .on_here("click", move |_| {
+            sort.update(|(now, flipped)| (*now, *flipped) = (by, *now == by && !*flipped))
+        })
         .say(state, name)
         .child(el("span").attr("aria-hidden", "true").child(arrow));
     column.maybe("aria-sort", move || order().map(str::to_owned)).child(button)
@@ -159,7 +161,7 @@ fn row(table: Table, answer: &Arc<Answer>, entry: &Entry) -> View {
     let button = el("button")
         .attr("type", "button")
         .live("aria-expanded", move || is_open().to_string())
-        .on("click", toggle)
+        .on_here("click", toggle)
         .child(el("code").text(&name))
         .text(" ")
         .child(el("span").attr("class", "muted").text(state.say(entry.tensor.name)));

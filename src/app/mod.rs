@@ -26,6 +26,7 @@ mod problems;
 mod programs;
 mod quick;
 mod replay;
+mod rest;
 mod share;
 mod state;
 mod tabs;
@@ -34,10 +35,18 @@ mod totals;
 use leptos::prelude::*;
 
 use state::State;
+use wasm_bindgen::prelude::*;
 
 /// Starts what this instance is for: the page, or in a worker what is done beside it.
 pub fn run() {
     if web_sys::window().is_some() { page() } else { later::serve() }
+}
+
+/// Works out what every first visit shows. For the build, which keeps the memory that this leaves as the memory that the
+/// page starts with.
+#[wasm_bindgen]
+pub fn prepare() {
+    state::standard();
 }
 
 /// Starts the page: reads the address, mounts, and takes the static shell away.
@@ -47,6 +56,7 @@ fn page() {
     // Leptos' own mount gives the signals their owner and their executor; the page is put in place by itself.
     mount_to_body(move || {
         let state = State::from_address();
+        rest::tell(state);
         follow_root(state);
         replay::watch(state);
         let page = if embed::wanted(state) {

@@ -20,7 +20,7 @@ pub(super) fn view(state: State) -> View {
         let button = el("button")
             .attr("type", "button")
             .attr("data-program", kind.word())
-            .on("click", move |_| copy(state, kind, left_out))
+            .on_here("click", move |_| copy(state, kind, left_out))
             .say(state, kind.name());
         row = row.child(button);
     }

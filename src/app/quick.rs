@@ -67,7 +67,7 @@ fn activations(state: State) -> View {
 pub(super) fn figure(state: State) -> View {
     let detailed = el("button")
         .attr("type", "button")
-        .on("click", move |_| address::show(state, Shown::Detailed))
+        .on_here("click", move |_| address::show(state, Shown::Detailed))
         .say(state, text::TO_DETAILED);
     let lines = el("section")
         .child(el("h2").say(state, text::FOUR_LINES))

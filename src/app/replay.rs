@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use super::el::follow;
 use super::later::{self, Asked, Told};
-use super::{State, address};
+use super::{State, address, rest};
 use crate::jobs::{Request, read_band};
 
 /// Typing is one change.
@@ -46,6 +46,6 @@ pub(super) fn watch(state: State) {
             };
             let _ = asked.try_set_value(Some(later::ask(&request, hear)));
         };
-        set_timeout(begin, wait);
+        set_timeout(move || rest::quietly(Box::new(begin)), wait);
     }));
 }

@@ -17,7 +17,7 @@ pub(super) fn buttons(state: State) -> View {
         el("button")
             .attr("type", "button")
             .attr("id", id)
-            .on("click", move |_| copy(state, &untrack(|| copied(state)), done))
+            .on_here("click", move |_| copy(state, &untrack(|| copied(state)), done))
             .say(state, name)
             .into()
     };

@@ -1,10 +1,10 @@
 //! The page's one state: what was asked, what was typed, and what follows from it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use leptos::prelude::*;
 
-use super::{address, browser, crash};
+use super::{address, browser, crash, rest};
 use crate::config::{Config, Page, Problem, Theme, Units, View};
 use crate::estimate::{Band, Estimate, adopt, estimate};
 use crate::report::merge_warnings;
@@ -143,13 +143,26 @@ impl State {
 
     /// Takes what was typed into the field of `key`.
     pub(super) fn set(self, key: &'static str, typed: String) {
+        if rest::is_here() {
+            return self.read(key, typed);
+        }
+        self.keep(key, typed.clone(), None);
+        rest::when_here(Box::new(move || self.read(key, typed)));
+    }
+
+    /// Has the field of `key` show a text.
+    pub(super) fn keep(self, key: &'static str, text: String, problem: Option<Problem>) {
+        self.drafts.update(|drafts| {
+            drafts.retain(|draft| draft.key != key);
+            drafts.push(Draft { key, text, problem });
+        });
+    }
+
+    fn read(self, key: &'static str, typed: String) {
         let mut next = self.config.get_untracked();
         let problem = next.set(key, &typed).err();
         let accepted = problem.is_none();
-        self.drafts.update(|drafts| {
-            drafts.retain(|draft| draft.key != key);
-            drafts.push(Draft { key, text: typed, problem });
-        });
+        self.keep(key, typed, problem);
         if accepted {
             self.forget_reading(key);
             self.replace(next);
@@ -158,6 +171,9 @@ impl State {
 
     /// The field of `key` was left: an accepted text is from now on shown as the configuration writes it.
     pub(super) fn leave(self, key: &'static str) {
+        if !rest::is_here() {
+            return rest::when_here(Box::new(move || self.leave(key)));
+        }
         if self.drafts.with_untracked(|drafts| drafts.iter().any(|d| d.key == key && d.problem.is_none())) {
             self.drafts.update(|drafts| drafts.retain(|draft| draft.key != key));
         }
@@ -245,8 +261,25 @@ impl State {
     }
 }
 
+/// The answer to the default configuration, which every first visit shows.
+pub(super) fn standard() -> Option<Arc<Answer>> {
+    static STANDARD: LazyLock<Option<Arc<Answer>>> =
+        LazyLock::new(|| work_out(Config::default(), None, None).answer);
+    STANDARD.clone()
+}
+
 /// The answer to `config`, or the last good one with the problems.
 fn answer(config: Config, replayed: Option<&(Config, Band)>, last: Option<&Outcome>) -> Outcome {
+    if replayed.is_none()
+        && config == Config::default()
+        && let Some(answer) = standard()
+    {
+        return Outcome { answer: Some(answer), problems: Vec::new() };
+    }
+    work_out(config, replayed, last)
+}
+
+fn work_out(config: Config, replayed: Option<&(Config, Band)>, last: Option<&Outcome>) -> Outcome {
     let usable = config.checked();
     match estimate(&usable.config) {
         Ok(mut estimate) => {

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::KeyboardEvent;
 
-use super::State;
 use super::el::{View, el};
+use super::{State, rest};
 use crate::text::Text;
 
 /// One tab: its word (for `data-…` and ids) and its name.
@@ -32,8 +32,10 @@ pub(super) fn tabs(
             _ => return,
         };
         event.prevent_default();
-        choose(state, tabs[to].0);
-        super::browser::focus(&format!("{family}-{}", tabs[to].0));
+        rest::when_here(Box::new(move || {
+            choose(state, tabs[to].0);
+            super::browser::focus(&format!("{family}-{}", tabs[to].0));
+        }));
     };
     let mut row = el("div").attr("role", "tablist").label("aria-label", state, label).on("keydown", step);
     for &(word, name) in tabs {
@@ -46,7 +48,7 @@ pub(super) fn tabs(
             .attr("aria-controls", &format!("{family}-panel"))
             .live("aria-selected", move || selected().to_string())
             .live("tabindex", move || if selected() { "0" } else { "-1" }.to_owned())
-            .on("click", move |_| choose(state, word))
+            .on_here("click", move |_| choose(state, word))
             .say(state, name);
         row = row.child(tab);
     }

@@ -55,6 +55,14 @@ pub const EMBED_COPIED: Text = Text::new("Embed code copied", "嵌入代码已�
 pub const COPY_BY_HAND: Text = Text::new("Copy it from here", "请在此手动复制");
 /// Work beside the page broke down.
 pub const FAILED: Text = Text::new("That failed; please try again", "没有成功，请重试");
+/// The reader did something that the part of the program that is here can't answer.
+pub const LOADING: Text =
+    Text::new("Loading the estimator; your change is kept", "正在载入估算器，您的改动已保留");
+/// That part of the program didn't arrive.
+pub const NOT_LOADED: Text = Text::new(
+    "The estimator did not arrive; your change is kept and tried again at the next one",
+    "估算器没有载入成功；改动已保留，下次改动时会重试",
+);
 /// Closes a message.
 pub const CLOSE: Text = Text::new("Close", "关闭");
 /// Title of an embedded frame.

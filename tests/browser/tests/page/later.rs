@@ -91,7 +91,8 @@ fn without_a_worker_the_page_does_the_work() {
     });
 }
 
-/// Who changes one number at most needs the first half alone; the second follows by itself.
+/// Who only looks needs the first half alone; the second follows by itself. Who types before it is here is told so, loses
+/// nothing, and never holds the page up.
 #[test]
 fn a_first_visit_needs_the_first_half_only() {
     browse("first-half", |page: Page| async move {
@@ -102,11 +103,23 @@ fn a_first_visit_needs_the_first_half_only() {
             ensure!(page.ledger_rows().await? > 20 && page.figure().await?.len() > 1000);
             let headline = page.headline().await?;
             page.type_into("batch", "2").await?;
+            if !blocked.is_empty() {
+                let said = if language == "zh" { "没有载入" } else { "did not arrive" };
+                page.until(said, || async { Ok(page.text(".toast").await?.contains(said)) }).await?;
+                ensure!(page.headline().await? == headline && page.value("batch").await? == "2");
+                page.cdp("Network.setBlockedURLs", serde_json::json!({ "urls": [] })).await?;
+                page.type_into("seq", "4096").await?;
+            }
             page.until("another headline", || async { Ok(page.headline().await? != headline) }).await?;
+            page.until("all that was typed in the link", || async {
+                let link = page.fragment().await?;
+                Ok(link.contains("batch=2") && (blocked.is_empty() || link.contains("seq=4096")))
+            })
+            .await?;
+            ensure!(page.text(".toast").await?.is_empty(), "still said to be loading");
             let asked = "performance.getEntriesByType('resource').filter(e => e.name.endsWith('_rest.wasm'))\
-                 .map(e => e.initiatorType).join()";
-            // Never by a call that had to wait for it.
-            page.until("the second half", || async { Ok(page.eval(asked).await? == "fetch") }).await?;
+                 .every(e => e.initiatorType === 'fetch')";
+            ensure!(page.eval(asked).await? == true, "a call had to wait for the second half");
         }
         Ok(())
     });
@@ -126,7 +139,9 @@ fn the_policy_of_the_readme_is_enough() {
             page.ready().await?;
             watch(&page, REAL).await?;
             save_each(&page).await?;
-            ensure!(page.eval("saved.answers").await? == answers, "under {policy}");
+            // What the page asks by itself comes on top.
+            let seen = page.eval("saved.answers").await?.as_u64().unwrap_or(0);
+            ensure!(if answers == 0 { seen == 0 } else { seen >= answers }, "{seen} answers under {policy}");
         }
         Ok(())
     });

@@ -77,13 +77,17 @@ fn old_links_open() {
 #[test]
 fn a_broken_link_names_what_it_ignored() {
     browse("broken-link", |page: Page| async move {
-        page.open("#model=gpt-17&batch=0&frobnicate=1&seq=4096&tp=%E0%A4%A").await?;
+        page.open("#gpu=x100&batch=0&frobnicate=1&seq=4096&tp=%E0%A4%A").await?;
         let problems = page.text("#problems").await?;
-        for name in ["model", "batch", "frobnicate"] {
+        for name in ["gpu", "batch", "frobnicate"] {
             ensure!(problems.contains(name), "{name} is not named in: {problems}");
         }
         assert_eq!(page.value("seq").await?, "4096");
         assert!(page.ledger_rows().await? > 20);
+        // Of a model that nobody knows nothing can be said but that.
+        page.visit("#model=gpt-17").await?;
+        page.until("the model's name", || async { Ok(page.text("#problems").await?.contains("gpt-17")) })
+            .await?;
         page.expect_quiet_console().await
     });
 }

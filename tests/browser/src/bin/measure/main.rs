@@ -36,7 +36,7 @@ async fn measure(session: &Session, folder: &std::path::Path) -> Result {
         println!("{:>10} {:>10} {:>10}  {}{}", file.raw, file.gzip, file.brotli, mark, file.name);
     }
     println!("{:>32}  first load; budget {BUDGET}, {} % of it", first, first * 100 / BUDGET);
-    println!("{following:>32}  follows while the page is idle\n");
+    println!("{following:>32}  follows while the page is idle; the first change waits for it\n");
     for profile in speed::PROFILES {
         speed::Timings::take(&page, profile).await?.print(profile);
     }

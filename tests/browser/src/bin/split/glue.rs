@@ -18,6 +18,9 @@ pub(crate) const SHARED: &str = "first";
 /// Appended to wasm-bindgen's script. `REST` is the second half's file.
 const REST: &str = include_str!("rest.js");
 
+/// Appended to the script of a watched page: the visits are of people who wait in vain.
+const NO_REST: &str = "\nexport const rest = () => new Promise((_, reject) => setTimeout(reject, 500));\n";
+
 /// A built page.
 pub(crate) struct Built {
     pub(crate) dist: PathBuf,
@@ -40,11 +43,11 @@ impl Built {
         Ok(Self { dist, wasm, script, name })
     }
 
-    /// Has the page keep what its functions tell.
+    /// Has the page keep what its functions tell, and lets no second half come.
     pub(crate) fn listen(&self) -> Result {
         let script = std::fs::read_to_string(&self.script)?;
         let script = with_import(&script, &format!("{HIT}(number) {{ globalThis.{HIT}.add(number); }}"))?;
-        std::fs::write(&self.script, format!("globalThis.{HIT} = new Set();\n{script}"))?;
+        std::fs::write(&self.script, format!("globalThis.{HIT} = new Set();\n{script}{NO_REST}"))?;
         Ok(())
     }
 

@@ -17,6 +17,7 @@ use walrus::{
 
 use crate::data::{self, Piece};
 use crate::glue::{HIT, LOAD, SHARED, SPLIT};
+use crate::prepared::Prepared;
 
 /// What [`split`] makes.
 pub(crate) struct Halves {
@@ -44,9 +45,9 @@ pub(crate) fn telling(module: &[u8]) -> Result<Vec<u8>> {
     Ok(module.emit_wasm())
 }
 
-/// Splits `module`: functions whose number is in `run` go first. `linked` is what the linker made, before wasm-bindgen.
-pub(crate) fn split(module: &[u8], run: &BTreeSet<usize>, linked: &[u8]) -> Result<Halves> {
-    let (mut first, mut rest) = (read(module)?, read(module)?);
+/// Splits a module: functions whose number is in `run` go first. `linked` is what the linker made, before wasm-bindgen.
+pub(crate) fn split(prepared: &Prepared, run: &BTreeSet<usize>, linked: &[u8]) -> Result<Halves> {
+    let (mut first, mut rest) = (read(&prepared.module)?, read(&prepared.module)?);
     let plan = Plan::of(&first, run);
     // Both were read from the same bytes: what stands at the same place is the same.
     let twin: HashMap<FunctionId, FunctionId> = first
@@ -56,7 +57,13 @@ pub(crate) fn split(module: &[u8], run: &BTreeSet<usize>, linked: &[u8]) -> Resu
         .zip(rest.funcs.iter().map(walrus::Function::id).collect::<Vec<_>>())
         .collect();
     let functions = own_functions(&first).len();
-    let moved = data::of_the_rest(linked, &names(&first, &plan.cold), &addresses(&first, &plan.cold))?;
+    let mut numbers = addresses(&first, &plan.cold);
+    numbers.entry(String::new()).or_default().extend(&prepared.written);
+    let mut moved = data::of_the_rest(linked, &names(&first, &plan.cold), &numbers)?;
+    for piece in &mut moved {
+        let length = piece.bytes.len();
+        piece.bytes = prepared.bytes(piece.address, length).context("a constant out of reach")?.to_vec();
+    }
 
     keep(&mut first, &plan, &moved)?;
     leave(&mut rest, &plan, &twin, &moved)?;
@@ -64,7 +71,7 @@ pub(crate) fn split(module: &[u8], run: &BTreeSet<usize>, linked: &[u8]) -> Resu
     Ok(Halves { first: first.emit_wasm(), rest: rest.emit_wasm(), functions, moved: bytes })
 }
 
-fn read(module: &[u8]) -> Result<Module> {
+pub(crate) fn read(module: &[u8]) -> Result<Module> {
     let mut config = ModuleConfig::new();
     config.generate_producers_section(false);
     let mut module = config.parse(module)?;
@@ -196,7 +203,7 @@ fn shared(kind: char, n: usize) -> String {
     format!("{kind}{n}")
 }
 
-fn memory(module: &Module) -> Result<MemoryId> {
+pub(crate) fn memory(module: &Module) -> Result<MemoryId> {
     Ok(module.memories.iter().next().context("no memory")?.id())
 }
 

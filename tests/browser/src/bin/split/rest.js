@@ -4,7 +4,16 @@ const restAddress = new URL("REST", import.meta.url);
 let restModule;
 let restIsHere = false;
 
-async function compileRest() {
+// Asked for once, however many wait for it; again after a failure.
+let restComing;
+function compileRest() {
+    return (restComing ??= fetchRest().catch((reason) => {
+        restComing = undefined;
+        throw reason;
+    }));
+}
+
+async function fetchRest() {
     const answer = await fetch(restAddress);
     if (!answer.ok) throw new Error(`${restAddress}: ${answer.status}`);
     restModule ??= await WebAssembly.compile(await answer.arrayBuffer());
