@@ -126,7 +126,7 @@ fn keys(value: &Value) -> Vec<&str> {
 
 #[test]
 fn the_json_report_has_the_contract_s_names() {
-    let report = report(&["stack=torchtitan"]);
+    let report = report(&["compile=true"]);
     assert_eq!(
         keys(&report),
         [
@@ -169,7 +169,7 @@ fn the_json_report_has_the_contract_s_names() {
     ];
     assert_eq!(keys(&report["ledger"][0]), row);
     assert_eq!(keys(&report["warnings"][0]), ["key", "message"]);
-    assert_eq!(report["warnings"][0]["key"], "stack");
+    assert_eq!(report["warnings"][0]["key"], "compile");
 }
 
 #[test]
@@ -235,16 +235,16 @@ fn must_fit_answers_with_its_status() {
 
 #[test]
 fn warnings_name_the_key_once_on_standard_error_and_the_report_still_comes() {
-    let output = run(&["bacth=4&batch=0&stack=torchtitan&seq=512", "--lang", "en"]);
+    let output = run(&["bacth=4&batch=0&compile=true&seq=512", "--lang", "en"]);
     assert_eq!(status(&output), 0);
     snapshot("cli-warnings-en.txt", err(&output));
     assert!(out(&output).starts_with("Peak "));
-    let chinese = run(&["bacth=4&batch=0&stack=torchtitan&seq=512&lang=zh"]);
+    let chinese = run(&["bacth=4&batch=0&compile=true&seq=512&lang=zh"]);
     snapshot("cli-warnings-zh.txt", err(&chinese));
     assert!(out(&chinese).starts_with("单卡峰值 "));
     for output in [&output, &chinese] {
         let lines: Vec<&str> = err(output).lines().collect();
-        assert_eq!(lines.iter().filter(|line| line.contains("stack")).count(), 1, "{lines:?}");
+        assert_eq!(lines.iter().filter(|line| line.contains("compile")).count(), 1, "{lines:?}");
     }
 }
 
@@ -293,7 +293,7 @@ fn a_model_that_cannot_be_is_named_in_both_languages() {
 
 #[test]
 fn json_lines_answer_in_order_and_a_bad_line_in_its_place() {
-    let input = b"{\"batch\": 1}\n\n{\"batch\": \n   \r\n{\"batch\": 2, \"lang\": \"zh\", \"stack\": \"torchtitan\"}\n\"\xff\"\n{\"batch\": 1}";
+    let input = b"{\"batch\": 1}\n\n{\"batch\": \n   \r\n{\"batch\": 2, \"lang\": \"zh\", \"compile\": true}\n\"\xff\"\n{\"batch\": 1}";
     let output = feed(&["--json-lines"], input);
     assert_eq!((status(&output), err(&output)), (1, ""));
     let answers: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -131,6 +131,34 @@ fn zero_3_peaks_to_a_few_bytes() {
     compare("peak", &gathered, 1, peak);
 }
 
+#[test]
+fn dtensor_tensor_parallel_stores_and_peaks_to_the_byte() {
+    let cases = cases("dtensor", 16);
+    compare("parameters", &cases, 0, |case, estimate| {
+        (estimate.parameters.on_rank, number(&case.expect["parameters"]))
+    });
+    compare("parameters and states", &cases, 0, stored);
+    let (alone, sharded): (Vec<Case>, Vec<Case>) =
+        cases.into_iter().partition(|case| case.id.contains("-dp1-"));
+    // The embedding's is made for the whole vocabulary.
+    compare("gradients", &alone, 0, |case, estimate| {
+        (estimate.blocks.get(Block::Gradients), number(&case.expect["static"]["grads"]))
+    });
+    compare("peak", &alone, 0, peak);
+    // Where the peak is the end of backward: the sum of the final norm's gradient, 8 KB, is left out.
+    compare("peak", &sharded, 2, peak);
+}
+
+#[test]
+fn logits_are_gathered_where_the_loss_is_not_parallel() {
+    let link = "model=llama-3.1-8b&precision=bf16&stack=torchtitan&gpus=8&tp=8&sp=true&batch=1&seq=8192&recompute=full&";
+    let kept = |more: &str| of(&Config::from_link(&format!("{link}{more}")).config).saved.total;
+    // The log-softmax of the whole vocabulary in fp32, where ranks hold an eighth each (and the labels' weight).
+    let whole = 8192 * 128_256 * 4;
+    assert_eq!(kept("loss_parallel=false") - kept(""), whole - whole / 8);
+    assert_eq!(kept("loss_parallel=true"), kept(""));
+}
+
 /// A small model that no number of ranks below divides evenly, and its other settings.
 fn small(key: &str, more: &str) -> Config {
     let link = format!(

@@ -122,7 +122,7 @@ keys! {
     RecomputeLayers "recompute_layers", Training, LAYERS, Yes, recompute_layers;
     Loss "loss", Training, Kind::Choice(Loss::WORDS), Yes, loss;
     LossChunks "loss_chunks", Training, count(1, 1_000_000), Yes, loss_chunks;
-    Stack "stack", Training, Kind::Choice(Stack::WORDS), Only(&["transformers", "megatron-core"]), stack;
+    Stack "stack", Training, Kind::Choice(Stack::WORDS), Yes, stack;
     Dropout "dropout", Training, Kind::Probability, Yes, dropout;
 
     Gpu "gpu", Cluster, Kind::Gpu, Yes, gpu;
@@ -169,7 +169,7 @@ keys! {
     DecoderLastPipelineNumLayers "decoder_last_pipeline_num_layers", Advanced, LAYERS, Yes;
     TransformerImpl "transformer_impl", Advanced, Kind::Choice(&["transformer_engine", "local"]), Yes;
     CpCommType "cp_comm_type", Advanced, Kind::Text, Yes;
-    LossParallel "loss_parallel", Advanced, Kind::Flag, NotYet;
+    LossParallel "loss_parallel", Advanced, Kind::Flag, Yes;
     OptimBits "optim_bits", Advanced, Kind::Choice(&["32", "8", "4"]), Yes;
     GaloreRank "galore_rank", Advanced, count(1, 65_536), Yes;
     LoraDropout "lora_dropout", Advanced, Kind::Probability, Yes;

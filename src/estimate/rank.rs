@@ -78,18 +78,32 @@ impl Job<'_> {
         };
         parameters.extend(weights::parameters(&adapters, setup.adapter, symbols));
         let trained = if setup.lora.is_some() { &adapters } else { &base };
-        let script = engine.script(model, (parts, stage), setup.storage(), setup.compute.weight, symbols);
+        let dtensor = plan.run.dtensor;
+        let stream = (setup.compute.weight, dtensor);
+        let script = engine.script(model, (parts, stage), setup.storage(), stream, symbols);
         // Weights that are stepped on in backward have a gradient for an instant only: its row comes from there.
         let passing = engine.holds_gradients() || matches!(plan.gradients, Gradients::Stepped { .. });
-        let lasting = if passing { &[][..] } else { trained.as_slice() };
-        let gradients = weights::gradients(lasting, setup.gradient, setup.gradient_buffer, symbols);
+        let laid_out = |weight: &Weight| match dtensor {
+            Some(dtensor) => Weight { param: dtensor.gradient(weight.param, symbols), ..*weight },
+            None => *weight,
+        };
+        let lasting: Vec<Weight> = if passing { Vec::new() } else { trained.iter().map(laid_out).collect() };
+        let gradients = weights::gradients(&lasting, setup.gradient, setup.gradient_buffer, symbols);
         let stepped = stepped.as_deref().unwrap_or(trained);
         let optimizer::States { rows: mut states, host: paged } =
             optimizer::states(stepped, setup.stepping, symbols);
         host = host.saturating_add(paged);
         states.extend(optimizer::steps(stepped, setup.stepping, steps, symbols));
         let mut temporaries = optimizer::temporaries(stepped, setup.stepping, symbols);
-        let mut inputs = weights::inputs(model, setup.compute.weight, symbols, plan.run.samples.masks());
+        if let Some(dtensor) = dtensor.filter(|_| matches!(engine, Engine::Alone) && !passing) {
+            // They are gone before the step makes the rest.
+            let moved = weights::redistributed(trained, dtensor, setup.gradient, symbols);
+            let bytes = |rows: &[Entry]| rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
+            if bytes(&moved) > bytes(&temporaries) {
+                temporaries = moved;
+            }
+        }
+        let mut inputs = weights::inputs(model, setup.compute.weight, symbols, &plan.run);
         if engine.has_buckets() {
             inputs.extend(weights::buckets(trained, setup.gradient, symbols));
         }

@@ -7,7 +7,7 @@ use crate::config::{
     Attention, Config, GradDtype, LoraDtype, Loss, Method, Optimizer, OptimizerImpl, Precision, Problem,
     ProblemKind, Quantization, Recompute, Stack,
 };
-use crate::ledger::activations::{Compute, Criterion, Kernel, Lora, Megatron, Run, Samples};
+use crate::ledger::activations::{Compute, Criterion, DTensor, Kernel, Lora, Megatron, Run, Samples};
 use crate::ledger::engine::{Engine, Storage};
 use crate::ledger::optimizer::{Bits, Stepping};
 use crate::ledger::quantized::{Library, Quantized};
@@ -192,6 +192,19 @@ impl Setup {
             checkpointed: recompute_layers > 0,
             quantized: self.quantized,
             workspace: self.counts_workspace(engine).then(|| totals::workspace(totals::card(config))),
+            dtensor: (config.stack == Stack::Torchtitan).then(|| DTensor {
+                sequence: layout.sp,
+                vocabulary: layout.tp > 1 && switch(config, "loss_parallel").unwrap_or(true),
+                ranks: layout.tp,
+                whole_embedding: layout.tp > 1
+                    && !model.shares_head()
+                    && self.lora.is_none()
+                    && match engine {
+                        Engine::Alone => true,
+                        Engine::Fsdp(fsdp) => !fsdp.flat,
+                        Engine::Ddp(_) | Engine::DeepSpeed(_) => false,
+                    },
+            }),
             megatron: self.megatron,
         };
         let criterion = match config.loss {

@@ -129,7 +129,7 @@ impl Layout {
         }
         numbers.share(Symbol::E, self.ep);
         numbers.share(Symbol::M, self.etp);
-        if self.tp > 1 || config.stack == Stack::MegatronCore {
+        if self.tp > 1 || config.stack != Stack::Transformers {
             numbers.set(Symbol::Split, numbers.get(Symbol::S));
             if self.sp {
                 numbers.share(Symbol::Split, self.tp);

@@ -1,5 +1,6 @@
 //! Rows that live longer than a step: weights, and the gradients made of them.
 
+use super::activations::{DTensor, Run};
 use super::{Block, Dim, Dtype, Entry, Group, Phase, Shape, Symbol, Symbols, Tensor};
 use crate::architecture::{Architecture, Body, Half, Layer, Output, Param, Routing, Weight};
 use crate::text::tensors;
@@ -50,6 +51,27 @@ pub(crate) fn gradients(weights: &[Weight], dtype: Dtype, always: bool, numbers:
     weights.iter().map(of).collect()
 }
 
+/// What the optimizer makes of gradients that do not lie as their weights do (`DTensor` redistributes them before the
+/// step's operator): its own rows of the embedding's whole gradient, and the sum over ranks of those of norms, each of
+/// which saw its own tokens.
+pub(crate) fn redistributed(
+    weights: &[Weight],
+    dtensor: DTensor,
+    dtype: Dtype,
+    numbers: &Symbols,
+) -> Vec<Entry> {
+    let of = |w: &&Weight| {
+        let norm = matches!(w.param.group, Group::Norm | Group::FinalNorm);
+        (norm && dtensor.sequence) || dtensor.whole(w.param)
+    };
+    let made = |w: &Weight| {
+        let shape = (w.param.shape, w.param.dtype(dtype));
+        let entry = row(&tensors::REDISTRIBUTED_GRADIENT, w.param, Block::Overhead, shape, w.count, numbers);
+        Entry { from: Phase::Optimizer, until: Phase::Optimizer, at_peak: 0, ..entry }
+    };
+    weights.iter().filter(of).map(made).collect()
+}
+
 /// The place of each gradient in buckets that are made once.
 pub(crate) fn buckets(weights: &[Weight], dtype: Dtype, numbers: &Symbols) -> Vec<Entry> {
     let of = |w: &Weight| {
@@ -74,16 +96,21 @@ fn corrected(model: &Architecture) -> Option<(Routing, u64)> {
     kinds.into_iter().flatten().next().map(|routing| (routing, layers))
 }
 
-/// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original), token
-/// ids and labels, and (`told`) what tells the samples apart.
-pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, told: bool) -> Vec<Entry> {
+/// What lives on the device beside the weights: rotary frequencies (twice, transformers keeps the original; torchtitan
+/// has one table of complex numbers), token ids and labels, and what tells the samples apart.
+pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, run: &Run) -> Vec<Entry> {
+    let told = run.samples.masks();
     let fixed = |tensor, module, shape, dtype, count| {
         Entry::lasting((tensor, module), (Block::Overhead, Group::Other), (shape, dtype), count, numbers)
     };
     let half = Shape::new(&[Dim::Over(model.rotary_width(), 2)]);
     let tokens = Shape::new(&[Dim::Sym(Symbol::B), Dim::Sym(Symbol::S)]);
     let mut rows = Vec::with_capacity(3);
-    if model.embedding.rotary_tables > 0 {
+    if model.embedding.rotary_tables > 0 && run.dtensor.is_some() {
+        // A pair of fp32 for each pair of dimensions.
+        let table = Shape::new(&[Dim::Sym(Symbol::S), Dim::Sym(model.rotary_width())]);
+        rows.push(fixed(&tensors::ROTARY_FREQUENCIES, "rotary_emb", table, Dtype::Fp32, 1));
+    } else if model.embedding.rotary_tables > 0 {
         rows.push(fixed(
             &tensors::BUFFER,
             "rotary_emb",

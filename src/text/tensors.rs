@@ -484,6 +484,11 @@ tensors! {
     why "Updates are too small for 16 bits, so the optimizer steps on an fp32 copy and rounds it into the 16-bit weight." "更新量小到 16 位无法表示，因此优化器在 fp32 副本上更新，再舍入回 16 位权重。",
     release "Pure bf16 training (with stochastic rounding or Kahan summation to stay accurate), or sharding (ZeRO-1)." "纯 bf16 训练（用随机舍入或 Kahan 求和保精度），或切分（ZeRO-1）。";
 
+    REDISTRIBUTED_GRADIENT, "redistributed_grad", "torch/distributed/tensor/_dispatch.py (redistribute_local_args)",
+    name "gradient laid out as its weight" "按权重布局重排的梯度",
+    why "Under DTensor the step first brings gradients to their weights' layout: this rank's rows of the embedding's, and the norms' summed over ranks." "DTensor 下更新前先把梯度换成权重的布局：词嵌入取本卡的行，归一化层的梯度在各卡间求和。",
+    release "FSDP beside tensor parallel, which does so when it reduces." "在张量并行之外再用 FSDP：它在规约时完成这一步。";
+
     STEP_COPY, "step_copy", "pytorch/torch/optim/adam.py (_multi_tensor_adam)",
     name "foreach temporaries of the step" "foreach 更新的临时副本",
     why "foreach AdamW makes the square roots of all second moments at once: one more copy of every trained weight." "foreach AdamW 一次性计算所有二阶矩的平方根：等于再多一份全部可训练权重。",

@@ -109,20 +109,24 @@ fn attend(
     (slot, kept): (&mut Option<Var>, bool),
 ) -> Var {
     if let Some([q_norm, k_norm]) = &attention.qk_norm {
-        q = replace(tape, q, |tape, q| norm(tape, q, q_norm, run.frozen));
-        k = replace(tape, k, |tape, k| norm(tape, k, k_norm, run.frozen));
+        q = replace(tape, q, |tape, q| norm(tape, q, q_norm, run));
+        k = replace(tape, k, |tape, k| norm(tape, k, k_norm, run));
     }
     if attention.rotary != Rotary::None {
         tape.enter("self_attn.rotary", Group::Attention);
         let dtype = if attention.tables.fp32() { Dtype::Fp32 } else { run.compute.weight };
         let tables = (dtype, run.samples);
         let (plain_q, plain_k) = (q, k);
-        let made = attention.tables.repeated().then(|| repeated_tables(tape, attention.rotary, tables));
-        let turn = if attention.tables == RotaryTables::Half { rotate_halves } else { rotate };
-        q = turn(tape, q, tables, attention);
-        k = turn(tape, k, tables, attention);
-        for table in made.into_iter().flatten() {
-            tape.drop(table);
+        if run.dtensor.is_some() && attention.rotary == Rotary::Whole {
+            [q, k] = [q, k].map(|x| super::dtensor::rotated(tape, x));
+        } else {
+            let made = attention.tables.repeated().then(|| repeated_tables(tape, attention.rotary, tables));
+            let turn = if attention.tables == RotaryTables::Half { rotate_halves } else { rotate };
+            q = turn(tape, q, tables, attention);
+            k = turn(tape, k, tables, attention);
+            for table in made.into_iter().flatten() {
+                tape.drop(table);
+            }
         }
         tape.drop(plain_q);
         tape.drop(plain_k);

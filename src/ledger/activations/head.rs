@@ -46,7 +46,11 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
     let stream = run.compute.weight;
     let table = |tape: &mut Tape, weight: Param, shape| {
         tape.enter(weight.module(), Group::Embedding);
-        let back = if run.frozen { Back::Fresh } else { Back::Weight(weight) };
+        let back = match run.dtensor {
+            _ if run.frozen => Back::Fresh,
+            Some(dtensor) => Back::Weight(dtensor.gradient(weight, tape.numbers())),
+            None => Back::Weight(weight),
+        };
         tape.run("embedding", &[], shape, stream, back)
     };
     if of.image.is_some() {
@@ -55,6 +59,7 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
     // The decoder of an encoder–decoder reads the labels, shifted by one token: a copy.
     let ids = (side == Side::Decoder).then(|| tape.constant("shift right", LABELS, Dtype::Int64));
     let mut x = table(tape, weights::EMBED, STREAM);
+    x = super::dtensor::scattered(tape, x, run);
     if let Some(ids) = ids {
         tape.save(ids, &tensors::SHIFTED_LABELS);
         tape.drop(ids);
@@ -83,7 +88,7 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
         x = sum;
     }
     if let Some(norm) = &of.norm {
-        let normed = norm::norm(tape, x, norm, run.frozen);
+        let normed = norm::norm(tape, x, norm, run);
         tape.drop(x);
         x = normed;
     }
@@ -108,7 +113,9 @@ pub(crate) fn prologue(tape: &mut Tape, run: &Run, model: &Architecture, mask: O
     let Run { compute, samples, .. } = *run;
     tape.enter("rotary_emb", Group::Attention);
     let kind = model.embedding.rotary_kind;
-    if kind == RotaryTables::Complex {
+    if run.dtensor.is_some() {
+        // Its one table is a buffer of the model.
+    } else if kind == RotaryTables::Complex {
         let frequencies = rotary_table(Symbol::Dr, kind, samples);
         tape.lasting(&tensors::ROTARY_FREQUENCIES, frequencies, Dtype::Fp32, tables);
     } else {
@@ -120,7 +127,7 @@ pub(crate) fn prologue(tape: &mut Tape, run: &Run, model: &Architecture, mask: O
             tape.lasting(&tensors::ROTARY_SIN, table, dtype, role);
         }
     }
-    if model.embedding.rotary_tables > 0 && samples != Samples::Packed {
+    if model.embedding.rotary_tables > 0 && run.dtensor.is_none() && samples != Samples::Packed {
         tape.enter("", Group::Other);
         tape.lasting(&tensors::POSITION_IDS, Shape::new(&[S]), Dtype::Int64, Role::Working);
     }
@@ -150,7 +157,7 @@ pub(crate) fn prologue(tape: &mut Tape, run: &Run, model: &Architecture, mask: O
 pub(crate) fn encoder_end(tape: &mut Tape, x: Var, stack: &Stack, run: &Run) -> Var {
     let mut hidden = x;
     if let Some(last) = &stack.final_norm {
-        hidden = norm::norm(tape, x, last, run.frozen);
+        hidden = norm::norm(tape, x, last, run);
         tape.drop(x);
     }
     stack_output(tape, hidden, stack.dropout)
@@ -182,7 +189,7 @@ pub(crate) fn loss(
     let compute = run.compute;
     let mut hidden = x;
     if let Some(last) = &model.final_norm {
-        hidden = norm::norm(tape, x, last, run.frozen);
+        hidden = norm::norm(tape, x, last, run);
         tape.drop(x);
     }
     if let Some(pair) = &model.encoder {
@@ -203,6 +210,7 @@ pub(crate) fn loss(
         }
         Output::Tokens(_) | Output::None => {}
     }
+    hidden = super::dtensor::gathered(tape, hidden, run);
     tape.enter("lm_head", Group::LmHead);
     let weight = if model.shares_head() { weights::EMBED } else { weights::LM_HEAD };
     if criterion != Criterion::Standard {
@@ -232,6 +240,10 @@ pub(crate) fn loss(
             tape.drop(logits);
         }
         return loss;
+    }
+    if let Some(dtensor) = run.dtensor {
+        tape.drop(hidden);
+        return super::dtensor::cross_entropy(tape, logits, dtensor);
     }
     let logits = if model.final_soft_cap { capped(tape, logits) } else { logits };
     tape.enter("loss", Group::Loss);
@@ -291,7 +303,7 @@ fn transform(tape: &mut Tape, x: Var, dense: Linear, last: &Norm, run: &Run) -> 
     let active = tape.run("act", &[wide], STREAM, dtype, Back::Fresh);
     tape.save(wide, &tensors::MLP_PRE_ACT);
     tape.drop(wide);
-    let out = norm::norm(tape, active, last, run.frozen);
+    let out = norm::norm(tape, active, last, run);
     tape.drop(active);
     out
 }

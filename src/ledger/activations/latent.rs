@@ -29,7 +29,7 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
         LatentQuery::Direct(one) => project(tape, x, *one, WIDE),
         LatentQuery::LowRank(down, down_norm, up) => {
             let low = project(tape, x, *down, Shape::new(&[B, S, Dim::Sym(Symbol::Rq)]));
-            let normed = norm(tape, low, down_norm, run.frozen);
+            let normed = norm(tape, low, down_norm, run);
             tape.drop(low);
             let q = project(tape, normed, *up, WIDE);
             tape.drop(normed);
@@ -40,7 +40,7 @@ pub(super) fn latent_attention(tape: &mut Tape, x: Var, latent: &LatentAttention
     let [plain_q, q_rope] = tape.split("split", q, [Shape::new(&[B, S, A, DN]), Shape::new(&[B, S, A, DR])]);
     let compressed = project(tape, x, latent.kv_a, COMPRESSED);
     let [inner, k_rope] = tape.split("split", compressed, [Shape::new(&[B, S, R]), Shape::new(&[B, S, DR])]);
-    let normed = norm(tape, inner, &latent.kv_norm, run.frozen);
+    let normed = norm(tape, inner, &latent.kv_norm, run);
     let expanded = project(tape, normed, latent.kv_b, EXPANDED);
     tape.drop(normed);
     tape.drop(inner);

@@ -192,6 +192,7 @@ mod tests {
                 checkpointed: false,
                 quantized: None,
                 workspace: None,
+                dtensor: None,
                 megatron: None,
             };
             let mut tape = Tape::new(&numbers, Dtype::Bf16, true);

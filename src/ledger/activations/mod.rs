@@ -3,6 +3,7 @@
 
 mod attention;
 mod core;
+mod dtensor;
 mod head;
 mod latent;
 mod linear;
@@ -14,6 +15,7 @@ mod norm;
 mod relative;
 
 pub(crate) use self::core::Kernel;
+pub(crate) use dtensor::DTensor;
 pub(crate) use head::{Mask, Side, embedding, encoder_end, loss, prologue};
 pub(crate) use loss::Criterion;
 pub(crate) use megatron::{LossKernel, Megatron, Modules, Travel};
@@ -80,6 +82,8 @@ pub(crate) struct Run {
     pub(crate) quantized: Option<Quantized>,
     /// What the matrix library asks for while a product runs, where that is counted (see [`Tape::workspace`]).
     pub(crate) workspace: Option<u64>,
+    /// torchtitan runs it.
+    pub(crate) dtensor: Option<DTensor>,
     /// Megatron runs it.
     pub(crate) megatron: Option<Megatron>,
 }
@@ -87,7 +91,7 @@ pub(crate) struct Run {
 impl Run {
     /// Shape of the residual stream between layers.
     pub(crate) const fn stream(&self) -> Shape {
-        if self.megatron.is_some() { megatron::STREAM } else { STREAM }
+        if self.megatron.is_some() || self.dtensor.is_some() { megatron::STREAM } else { STREAM }
     }
 }
 
@@ -152,23 +156,25 @@ pub(crate) fn layer(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, shared: &
     }
     let mut stream = x;
     for sublayer in &layer.sublayers {
-        let read = sublayer.before.as_ref().map(|before| norm::norm(tape, stream, before, run.frozen));
+        let read = sublayer.before.as_ref().map(|before| norm::norm(tape, stream, before, run));
+        let read = read.map(|read| dtensor::gathered(tape, read, run));
         let added = contribution(tape, read.unwrap_or(stream), sublayer, run, shared);
         if let Some(read) = read {
             tape.drop(read);
         }
         let Some(mut added) = added else { continue };
+        added = dtensor::scattered(tape, added, run);
         if let Some(after) = &sublayer.after {
-            let normed = norm::norm(tape, added, after, run.frozen);
+            let normed = norm::norm(tape, added, after, run);
             tape.drop(added);
             added = normed;
         }
         tape.enter("", super::Group::Residual);
-        let sum = tape.run("residual add", &[stream, added], STREAM, run.compute.weight, Back::Through);
+        let sum = tape.run("residual add", &[stream, added], run.stream(), run.compute.weight, Back::Through);
         let mut out = sum;
         if let Some(norm) = &sublayer.on_sum {
             // Both are variables of the program that calls the norm.
-            out = norm::norm(tape, sum, norm, run.frozen);
+            out = norm::norm(tape, sum, norm, run);
             tape.drop(sum);
         }
         tape.drop(added);
@@ -190,7 +196,7 @@ fn parallel(tape: &mut Tape, layer: &Layer, x: Var, run: &Run, shared: &mut Shar
     let mut input = x;
     let mut parts = Vec::with_capacity(2);
     for (index, sublayer) in layer.sublayers.iter().enumerate() {
-        let own = sublayer.before.as_ref().map(|before| norm::norm(tape, x, before, run.frozen));
+        let own = sublayer.before.as_ref().map(|before| norm::norm(tape, x, before, run));
         input = own.unwrap_or(input);
         parts.extend(contribution(tape, input, sublayer, run, shared));
         // Whoever reads the same norm next keeps it.

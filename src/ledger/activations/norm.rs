@@ -2,20 +2,23 @@
 
 use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Tensor};
+use super::Run;
 use crate::architecture::{Norm, Normalisation, Param};
 use crate::text::tensors;
 
 /// The norm that a layer has.
-pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
+pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm, run: &Run) -> Var {
+    let frozen = run.frozen;
     tape.enter(norm.weight.module(), norm.weight.group);
     match norm.kind {
+        Normalisation::Rms if run.dtensor.is_some() => fused(tape, x, norm, frozen),
         Normalisation::Rms => rms_norm(tape, x, (norm.weight, frozen)),
         Normalisation::GemmaRms | Normalisation::WideRms | Normalisation::WideRmsCopied => {
             wide_norm(tape, x, (norm.weight, frozen), norm.kind)
         }
         Normalisation::WideLayer => wide_layer_norm(tape, x, (norm.weight, frozen)),
         Normalisation::T5Rms => t5_norm(tape, x, (norm.weight, frozen)),
-        Normalisation::Layer => layer_norm(tape, x, norm, frozen),
+        Normalisation::Layer => fused(tape, x, norm, frozen),
     }
 }
 
@@ -196,9 +199,9 @@ fn t5_norm(tape: &mut Tape, x: Var, weight: (Param, bool)) -> Var {
     out
 }
 
-/// `torch.nn.LayerNorm`: one kernel; its input and two fp32 statistics a row are kept.
+/// `torch.nn.LayerNorm`, `torch.nn.RMSNorm`: one kernel; its input and fp32 statistics (two, one) a row are kept.
 #[inline(never)] // apart: a first visit has none
-fn layer_norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
+fn fused(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     let shape = tape.shape(x);
     let dtype = tape.promoted(tape.dtype(x));
     let rows = shape.with_last(Dim::Const(1));
@@ -207,12 +210,14 @@ fn layer_norm(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     // Autocast runs it in fp32: a 16-bit input is cast, and the copy is kept.
     let copied = tape.dtype(x) != dtype;
     let input = if copied { tape.run("to fp32", &[x], shape, dtype, Back::Through) } else { x };
-    let out = tape.run("layer_norm", &[input], shape, dtype, back);
+    let out = tape.run("norm", &[input], shape, dtype, back);
     tape.save(input, if copied { &tensors::NORM_FP32_INPUT } else { &tensors::NORM_INPUT });
     if copied {
         tape.drop(input);
     }
-    tape.save_new(&tensors::NORM_MEAN, rows, Dtype::Fp32);
+    if norm.kind == Normalisation::Layer {
+        tape.save_new(&tensors::NORM_MEAN, rows, Dtype::Fp32);
+    }
     tape.save_new(&tensors::NORM_RSTD, rows, Dtype::Fp32);
     out
 }

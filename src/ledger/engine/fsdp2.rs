@@ -45,6 +45,11 @@ struct Run<'r> {
     deferred: Option<usize>,
     /// The input of the last reduction, kept until the next one.
     reducing: Option<usize>,
+    /// This rank's rows of the embedding's gradient, where that is made for the whole vocabulary: copied out of it when
+    /// gradients are taken (`FSDPParam._get_grad_inner_tensor`).
+    own_rows: Option<BufferId>,
+    /// They are there.
+    moved: Option<BufferId>,
 }
 
 /// The groups around the layers.
@@ -62,7 +67,7 @@ pub(super) fn script(
     fsdp: &Fsdp,
     units: &Units,
     order: &[usize],
-    stream: Dtype,
+    (stream, whole_embedding): (Dtype, bool),
     numbers: &Symbols,
 ) -> Script {
     let layers = order.len();
@@ -75,7 +80,16 @@ pub(super) fn script(
         prefetched: None,
         deferred: None,
         reducing: None,
+        own_rows: None,
+        moved: None,
     };
+    if let Some(table) = units.embedding.trained().next().filter(|_| whole_embedding) {
+        let (elements, dtype) = (table.shape.elements(numbers), fsdp.gathered(table.dtype));
+        let span = (Phase::EmbeddingBackward, Phase::EmbeddingBackward);
+        let tensor = &tensors::REDISTRIBUTED_GRADIENT;
+        let rows = units.embedding.flat(tensor, Block::Overhead, (elements, dtype), span, numbers);
+        run.own_rows = Some(run.script.buffer(rows));
+    }
     let kinds: Vec<Buffers> = units.kinds.iter().map(|unit| run.declare(unit)).collect();
     run.groups.extend(order.iter().map(|kind| kinds[*kind]));
     let ends = if fsdp.wrap_head {
@@ -180,12 +194,15 @@ impl Run<'_> {
             self.unshard(head);
             self.wait_for_unshard(head, true);
         }
-        self.script.at(Side::After, Phase::Loss, 0);
+        // The model's forward is over.
+        let side = if self.fsdp.loss_outside { Side::Before } else { Side::After };
+        self.script.at(side, Phase::Loss, 0);
         self.release_deferred();
     }
 
     fn backward(&mut self, layers: usize, ends: Ends) {
-        self.script.at(Side::Before, Phase::LossBackward, 0);
+        let side = if self.fsdp.loss_outside { Side::After } else { Side::Before };
+        self.script.at(side, Phase::LossBackward, 0);
         // The group of the head has its parameters still, and starts to gather the last layer.
         if let Some(last) = layers.checked_sub(1) {
             self.unshard(last);
@@ -215,6 +232,11 @@ impl Run<'_> {
         self.script.at(Side::After, Phase::EmbeddingBackward, 0);
         let owners: &[Owner] =
             if matches!(ends, Ends::Root(_)) { &[Owner::Here, Owner::Loss] } else { &[Owner::Here] };
+        self.moved = self.own_rows;
+        if let Some(rows) = self.moved {
+            self.script.make(rows);
+            self.script.release(Owner::Here);
+        }
         self.post_backward(last, owners);
         self.finalize();
         self.script.at(Side::After, Phase::Optimizer, 0);
@@ -286,6 +308,9 @@ impl Run<'_> {
         self.script.free(buffers.table);
         for owner in owners {
             self.script.release(*owner);
+        }
+        if let Some(rows) = self.moved.take() {
+            self.script.free(rows);
         }
         if self.fsdp.accumulated == Accumulated::Whole {
             self.script.free(buffers.whole);

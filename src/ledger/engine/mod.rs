@@ -16,6 +16,7 @@ pub(crate) use units::Storage;
 
 use units::Units;
 
+use super::activations::DTensor;
 use super::{Dtype, Entry, Parts, Stage, Symbols};
 use crate::architecture::{Architecture, Weight};
 use crate::config::{Config, DataParallel, Offload, Precision, Stack};
@@ -56,6 +57,8 @@ pub(crate) struct Fsdp {
     pub(crate) reshard: bool,
     /// Embedding and head are groups of their own.
     pub(crate) wrap_head: bool,
+    /// The program computes the loss outside the model (torchtitan): the model's hooks run between head and loss.
+    pub(crate) loss_outside: bool,
     /// `param_dtype`: what parameters are gathered in, if not their own type.
     pub(crate) param: Option<Dtype>,
     /// `reduce_dtype`, if not the gathered one.
@@ -113,7 +116,10 @@ impl Engine {
         }
         let flag = |key: &str| config.advanced.get(key).and_then(Value::as_bool);
         let many = config.accumulation > 1;
-        let no_sync = flag("no_sync").unwrap_or(false);
+        // A pipeline's stages are gathered once for all micro-batches, and reduced once after the last
+        // (torch/distributed/pipelining/stage.py, `perform_backward`; torchtitan, `apply_fsdp`).
+        let staged = config.stack == Stack::Torchtitan && config.pp > 1;
+        let no_sync = flag("no_sync").unwrap_or(staged);
         let named = config.advanced.get("engine").and_then(Value::as_str);
         let megatron = named == Some("megatron") || (named.is_none() && config.stack == Stack::MegatronCore);
         let strategy = match config.data_parallel {
@@ -155,8 +161,9 @@ impl Engine {
                     shards,
                     replicas: replicas / shards,
                     reshard: strategy != DataParallel::FsdpGradOp
-                        && flag("reshard_after_forward").unwrap_or(true),
+                        && flag("reshard_after_forward").unwrap_or(!staged),
                     wrap_head: flag("fsdp_wrap_head").unwrap_or(false),
+                    loss_outside: config.stack == Stack::Torchtitan,
                     param: mixed(config),
                     reduce,
                     accumulated: match (many, no_sync) {
@@ -280,7 +287,7 @@ impl Engine {
         model: &Architecture,
         (parts, stage): (&Parts, &Stage),
         storage: Storage,
-        stream: Dtype,
+        (stream, dtensor): (Dtype, Option<DTensor>),
         numbers: &Symbols,
     ) -> Option<Script> {
         if matches!(self, Self::Alone | Self::Ddp(_)) {
@@ -294,7 +301,8 @@ impl Engine {
             Self::Fsdp(fsdp) => {
                 // A weight that two groups share must be in one of them.
                 let fsdp = Fsdp { wrap_head: fsdp.wrap_head && !model.tied, ..*fsdp };
-                fsdp2::script(&fsdp, &units, &order, stream, numbers)
+                let whole_embedding = dtensor.is_some_and(|dtensor| dtensor.whole_embedding);
+                fsdp2::script(&fsdp, &units, &order, (stream, whole_embedding), numbers)
             }
             Self::DeepSpeed(deepspeed) => {
                 deepspeed.script(&units, &order, (parts, &positions), stream, numbers)

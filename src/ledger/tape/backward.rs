@@ -169,6 +169,22 @@ impl Tape<'_> {
                 self.release(other);
                 made
             }
+            Back::ParallelLoss => {
+                let Some(input) = node.inputs[0] else { return [None; INPUTS] };
+                let VarData { shape, .. } = self.vars[input.0];
+                let each = shape.with_last(Dim::Const(1));
+                // For each token: its label, that among this rank's rows, and its place; whether it is; -1 where it
+                // is, and the incoming gradient.
+                let tokens =
+                    [Dtype::Int64, Dtype::Int64, Dtype::Int64, Dtype::Bool, Dtype::Fp32, Dtype::Fp32];
+                let tokens = tokens.map(|dtype| self.alloc(&tensors::SCRATCH, each, dtype, Role::Working));
+                // Where the labels are, the exponential and their sum, of which two are alive beside the gradient.
+                let steps =
+                    [(); 2].map(|()| self.alloc(&tensors::SCRATCH, shape, Dtype::Fp32, Role::Working));
+                let made = self.fresh(node);
+                tokens.into_iter().chain(steps).for_each(|scratch| self.release(scratch));
+                made
+            }
             Back::Parallel(parallel) => {
                 if let Some(whole) = parallel.whole {
                     if parallel.regathers {

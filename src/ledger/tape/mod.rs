@@ -118,6 +118,9 @@ pub(crate) enum Back {
     /// A gradient for the input; meanwhile something else is made (a frozen weight again, an operator's own steps), in
     /// this shape and type.
     Beside(&'static Tensor, Shape, Dtype),
+    /// The loss over a vocabulary that ranks share: beside the gradient of its input, what
+    /// `torch/distributed/tensor/parallel/loss.py` (`_nll_loss_and_log_softmax_backward`) makes step by step.
+    ParallelLoss,
     /// A tensor-parallel linear: see [`Parallel`].
     Parallel(Parallel),
     /// Adds a parameter: its gradient is the incoming one, summed down.
