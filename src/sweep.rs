@@ -1,7 +1,7 @@
 //! What if: the estimate over many values of one key, and the largest value that fits.
 
 use crate::architecture::Architecture;
-use crate::config::{Config, Key, Kind, Name, Problem, ProblemKind, Section};
+use crate::config::{Config, FIELDS, Key, Kind, Name, Problem, ProblemKind, Section};
 use crate::estimate::{self, Band, Estimate, Reserve, Verdict};
 use crate::text::{Text, chart as text, config as words};
 
@@ -41,6 +41,12 @@ impl Variable {
             Name::Field(field) => words::field(field.name).map_or(Text::same(field.name), |(label, _)| label),
         };
         known.or_else(|| numeric.then_some(Self { at, name, least: 1 }))
+    }
+
+    /// Every one: the keys first, then the fields of `config.json`.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let words = Key::ALL.iter().map(|key| key.word()).chain(FIELDS.iter().map(|field| field.name));
+        words.filter_map(Self::find)
     }
 
     /// The key's name in links.

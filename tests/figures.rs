@@ -98,6 +98,26 @@ fn sweeps() {
 }
 
 #[test]
+fn any_number_can_be_what_varies() {
+    let look = look(&LIGHT, Lang::En, 360, 320);
+    for link in ["", "method=lora&gpus=8&pp=2&stack=megatron-core", "model_type=vit&hidden_size=64"] {
+        let config = Config::from_link(link).config;
+        let Ok(answer) = estimate(&config) else { continue };
+        for variable in Variable::all() {
+            let what_if = what_if(&config, &variable);
+            assert!(what_if.points.is_sorted_by_key(|point| point.value), "{}", variable.key());
+            assert!(
+                chart::sweep(&what_if, &answer.fits, &look).svg().starts_with("<svg"),
+                "{}",
+                variable.key()
+            );
+        }
+    }
+    assert!(Variable::all().any(|variable| variable == BATCH));
+    assert!(Variable::all().any(|variable| variable.key() == "num_hidden_layers"));
+}
+
+#[test]
 fn a_document_has_title_description_and_no_script() {
     let look = look(&LIGHT, Lang::En, 960, 188);
     let svg = chart::bar(&answer(&fits()), &look).svg();

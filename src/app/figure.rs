@@ -1,4 +1,4 @@
-//! The figure: what fills the memory at the peak, over one step, and if batch or sequence were others.
+//! The figure: what fills the memory at the peak, over one step, and if one number were another.
 
 use leptos::prelude::*;
 use plotters::drawing::IntoDrawingArea;
@@ -6,17 +6,25 @@ use plotters_canvas::CanvasBackend;
 use wasm_bindgen::prelude::*;
 use web_sys::{Blob, HtmlCanvasElement};
 
+use super::browser::value_of;
 use super::canvas::{Extent, extent};
-use super::el::{View, el, follow};
+use super::el::{View, el, follow, none, part};
 use super::tabs::{Tab, tabs};
 use super::{State, export, programs, state::Answer};
 use crate::chart::{self, Look, Scene};
-use crate::sweep::{self, what_if};
+use crate::sweep::{self, Variable, what_if};
 use crate::text::app as text;
 
 /// The tabs; the first is shown first.
-const FIGURES: [Tab; 4] =
-    [("bar", text::BAR), ("step", text::STEP), ("batch", text::OVER_BATCH), ("seq", text::OVER_SEQ)];
+const FIGURES: [Tab; 5] = [
+    ("bar", text::BAR),
+    ("step", text::STEP),
+    ("batch", text::OVER_BATCH),
+    ("seq", text::OVER_SEQ),
+    (ANY, text::OVER_KEY),
+];
+/// The figure over a key that is chosen.
+const ANY: &str = "key";
 
 /// Height of all figures but the bar, in CSS pixels.
 const HEIGHT: u32 = 320;
@@ -67,8 +75,33 @@ pub(super) fn view(state: State, parts: Parts) -> View {
     let section = el("section").attr("id", "figure").attr("class", "figure");
     let section = section.label("aria-label", state, text::FIGURE);
     let section = if parts.tabs || parts.exports { section.child(bar) } else { section };
+    let section = if parts.tabs { section.child(part(move || varied(state))) } else { section };
     let section = section.child(frame);
     if parts.tabs && parts.exports { section.child(programs::view(state)).into() } else { section.into() }
+}
+
+/// The choice of what varies, where the figure leaves it open.
+fn varied(state: State) -> View {
+    if state.figure.get() != ANY {
+        return none();
+    }
+    let option = |variable: Variable| {
+        let key = variable.key();
+        el("option").attr("value", key).say(state, variable.name).text(&format!(" ({key})")).into()
+    };
+    let options: Vec<View> = Variable::all().map(option).collect();
+    let choose = move |event: web_sys::Event| {
+        // It is one of the options.
+        if let Some(variable) = Variable::find(&value_of(&event)) {
+            state.varied.set(variable);
+        }
+    };
+    let select = el("select")
+        .attr("name", "varied")
+        .child(options)
+        .prop("value", move || state.varied.get().key().into())
+        .on("change", choose);
+    el("label").attr("class", "varied").say(state, text::VARIED).child(select).into()
 }
 
 fn height(figure: &str, width: u32) -> u32 {
@@ -90,6 +123,7 @@ fn scene(state: State, answer: &Answer, width: u32) -> Scene {
         "step" => chart::timeline(estimate, &look),
         "batch" => chart::sweep(&what_if(config, &sweep::BATCH), &estimate.fits, &look),
         "seq" => chart::sweep(&what_if(config, &sweep::SEQ), &estimate.fits, &look),
+        ANY => chart::sweep(&what_if(config, &state.varied.get()), &estimate.fits, &look),
         _ => chart::bar(estimate, &look),
     }
 }

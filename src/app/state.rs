@@ -8,6 +8,7 @@ use super::{address, browser, crash, rest};
 use crate::config::{Config, Page, Problem, Theme, Units, View};
 use crate::estimate::{Band, Estimate, adopt, estimate};
 use crate::report::merge_warnings;
+use crate::sweep::{LORA_RANK, Variable};
 use crate::text::{Lang, Text};
 
 /// Text that was typed into a field and is not (or not written like) the configuration's value.
@@ -65,6 +66,8 @@ pub(super) struct State {
     pub(super) narrow: RwSignal<bool>,
     /// Which figure is shown.
     pub(super) figure: RwSignal<&'static str>,
+    /// What the figure over any key varies.
+    pub(super) varied: RwSignal<Variable>,
     /// Activations typed into the quick view: not part of the configuration.
     pub(super) activations: RwSignal<String>,
     /// What a replay of the allocator found, and for which configuration.
@@ -115,6 +118,7 @@ impl State {
             view: Memo::new(move |_| config.with(|config| config.page.view)),
             narrow: browser::media("(max-width: 899px)"),
             figure: RwSignal::new("bar"),
+            varied: RwSignal::new(LORA_RANK),
             activations: RwSignal::default(),
             toast: RwSignal::default(),
         }

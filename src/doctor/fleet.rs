@@ -92,7 +92,13 @@ impl Fleet {
         let Some(kind) = self.kinds.get_mut(self.kind) else { return false };
         let Some(&gpu) = kind.first() else { return false };
         let config = on(layout, gpu);
-        if case.outcome(&config).is_none_or(|outcome| outcome.is_hopeless()) {
+        let Some(outcome) = case.outcome(&config) else { return false };
+        if outcome.is_hopeless() {
+            // Tensors are the same on every card: what is more than the largest has, no kind needs to be asked about.
+            let largest = self.kinds.iter().flatten().map(|card| card.usable()).max();
+            if largest.is_none_or(|largest| outcome.peak > largest) {
+                self.kind = self.kinds.len();
+            }
             return false;
         }
         let outcome = case.judged(&config).filter(|outcome| outcome.is_at_worst(Verdict::Yes));

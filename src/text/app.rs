@@ -233,6 +233,10 @@ pub const STEP: Text = Text::new("One step", "一步之内");
 pub const OVER_BATCH: Text = Text::new("If batch …", "改变批大小");
 /// The sweep over the sequence.
 pub const OVER_SEQ: Text = Text::new("If sequence …", "改变序列长度");
+/// The sweep over a key of the reader's choice.
+pub const OVER_KEY: Text = Text::new("If any other …", "改变其他项");
+/// Which key that is.
+pub const VARIED: Text = Text::new("What varies", "改变哪一项");
 /// Opens the list of programs that a configuration can be copied for.
 pub const FOR_PROGRAMS: Text = Text::new("Copy for another program", "复制为其他程序的配置");
 /// A file's text is on the clipboard.

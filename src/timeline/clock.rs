@@ -112,10 +112,11 @@ impl Clock<'_> {
     /// What is alive now, with `more` that the running part holds: is it the most so far?
     fn rise(&mut self, moment: Moment, more: &Live, counted: i128, (side, events): (Option<Side>, usize)) {
         let live = self.base.plus(&self.held).plus(more);
-        if live.total() > self.highest.total() {
+        let total = live.total();
+        if total > self.highest.total() {
             self.highest = live;
         }
-        if live.total() > self.worst.live.total() {
+        if total > self.worst.live.total() {
             self.worst.moment = moment;
             self.worst.live = live;
             self.worst.events = events;
