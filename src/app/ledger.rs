@@ -98,7 +98,7 @@ fn heading(table: Table, by: Sort, name: Text, column: El) -> El {
     let button = el("button")
         .attr("type", "button")
         .on_here("click", move |_| {
-            sort.update(|(now, flipped)| (*now, *flipped) = (by, *now == by && !*flipped))
+            sort.update(|(now, flipped)| (*now, *flipped) = (by, *now == by && !*flipped));
         })
         .say(state, name)
         .child(el("span").attr("aria-hidden", "true").child(arrow));

@@ -25,7 +25,7 @@ pub struct Brief {
 
 /// The figures of [`of`] that a search asks for, in a fraction of its time.
 pub fn brief(model: &Architecture, config: &Config) -> Brief {
-    walk(model, config, brief_of)
+    walk(model, config, |walked| walked.brief())
 }
 
 /// A step of every stage, run through: what answers are told from.
@@ -143,10 +143,10 @@ impl Walked<'_> {
         let reserved = totals::reserved(allocated);
         (allocated, reserved, totals::device(&reserved))
     }
-}
 
-fn brief_of(walked: Walked) -> Brief {
-    let (_, _, device) = walked.totals();
-    let peak = walked.step.worst.live.by_block().sum();
-    Brief { peak, device, fits: totals::fit(walked.config, &device), warnings: walked.warnings() }
+    fn brief(&self) -> Brief {
+        let (_, _, device) = self.totals();
+        let peak = self.step.worst.live.by_block().sum();
+        Brief { peak, device, fits: totals::fit(self.config, &device), warnings: self.warnings() }
+    }
 }

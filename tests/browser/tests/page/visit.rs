@@ -33,6 +33,23 @@ fn everything_follows_a_field() {
     });
 }
 
+/// Whoever asks what if may vary any number of the model or the run.
+#[test]
+fn any_number_can_be_varied() {
+    browse("what-if", |page: Page| async move {
+        page.open("").await?;
+        page.eval("document.querySelector('#figure-key').click()").await?;
+        let words = "document.querySelector('#figure canvas').getAttribute('aria-label')";
+        let rank = page.eval_text(words).await?;
+        let choose = "(s => { s.value = 'num_hidden_layers'; s.dispatchEvent(new Event('change')); })\
+                      (document.querySelector('[name=varied]'))";
+        page.eval(choose).await?;
+        page.until("a figure over the layers", || async { Ok(page.eval_text(words).await? != rank) }).await?;
+        ensure!(page.eval_text(words).await?.contains("over the Layers"), "{}", page.eval_text(words).await?);
+        page.expect_quiet_console().await
+    });
+}
+
 /// What can't be read stays as typed and is named; the last good answer stays.
 #[test]
 fn an_impossible_value_is_named_and_loses_nothing() {
