@@ -29,10 +29,14 @@ pub struct Embedding {
     /// It reads images (their size in bytes is `channels · side²` elements) and makes so many tokens of each, whatever
     /// `seq` says.
     pub image: Option<Image>,
+    /// Positions are looked up for every row of the batch (else once for all).
+    pub positions_by_row: bool,
     /// Pairs of rotary tables that are made beside it.
     pub rotary_tables: u64,
     /// What they are.
     pub rotary_kind: RotaryTables,
+    /// Positions of a table of sines and cosines that is kept in a buffer, in place of frequencies.
+    pub rotary_rows: u64,
 }
 
 impl Embedding {

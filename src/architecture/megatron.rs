@@ -208,6 +208,7 @@ fn gated(fc1: Names, fc2: Names, width: Dim, biased: bool) -> GatedMlp {
         gate_up: GateUp::Fused(Linear::new(fc1, biased)),
         act: super::Activation::Kernel,
         dropout: 0.0,
+        norm: None,
         down: Linear::new(fc2, biased),
     }
 }

@@ -123,6 +123,15 @@ impl Architecture {
         bodies.into_iter().any(|body| matches!(body, Body::LatentAttention(_)))
     }
 
+    /// Whether transformers has no fused attention for it: the scores pass through a tanh, or beside one more.
+    pub fn eager_alone(&self) -> bool {
+        let bodies = self.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);
+        bodies.into_iter().any(|body| match body {
+            Body::Attention(attention) => attention.soft_cap || matches!(attention.bias, ScoreBias::Sinks(_)),
+            _ => false,
+        })
+    }
+
     /// How many dimensions of a head rotary positions turn: all of them, or a part.
     pub fn rotary_width(&self) -> Symbol {
         let bodies = self.kinds.iter().flat_map(|kind| &kind.sublayers).map(|sublayer| &sublayer.body);

@@ -46,6 +46,8 @@ pub enum Normalisation {
     T5Rms,
     /// `torch.nn.LayerNorm`: one kernel; input, mean and 1/deviation are kept.
     Layer,
+    /// The same of an fp32 copy, without a weight; its name alone is that of the norm (`OLMo`).
+    Bare,
 }
 
 /// A norm over the last axis.
@@ -73,8 +75,10 @@ impl Norm {
 
     /// Calls `each` with its parameters.
     pub fn params(&self, each: &mut dyn FnMut(Param)) {
-        each(self.weight);
-        self.bias.into_iter().for_each(each);
+        if self.kind != Normalisation::Bare {
+            each(self.weight);
+            self.bias.into_iter().for_each(each);
+        }
     }
 }
 
@@ -129,6 +133,8 @@ pub enum RotaryTables {
     Repeated,
     /// The same in fp32 (ERNIE 4.5).
     RepeatedFp32,
+    /// Each layer repeats halves of the pair anew for q and again for k, before heads go in front of tokens (GPT-J).
+    RepeatedTwice,
     /// One pair of half a head's width, which turns either half (gpt-oss).
     Half,
     /// Complex numbers: a pair of fp32 for each pair of dimensions (DeepSeek-V2).
@@ -143,7 +149,7 @@ impl RotaryTables {
 
     /// Whether each layer makes its own.
     pub const fn repeated(self) -> bool {
-        matches!(self, Self::Repeated | Self::RepeatedFp32)
+        matches!(self, Self::Repeated | Self::RepeatedFp32 | Self::RepeatedTwice)
     }
 }
 
@@ -154,6 +160,8 @@ pub enum Softmax {
     Fp32,
     /// The compute dtype's own.
     Own,
+    /// Queries and keys are cast to fp32 before their product (GPT-J).
+    WideScores,
 }
 
 /// Self attention over `a` query heads and `k` key/value heads of `d`.
@@ -165,6 +173,8 @@ pub struct Attention {
     pub out: Linear,
     /// Norms over each head of q and k.
     pub qk_norm: Option<[Norm; 2]>,
+    /// Norm of what the output projection reads.
+    pub out_norm: Option<Norm>,
     /// Rotary positions.
     pub rotary: Rotary,
     /// Of which tables.
@@ -191,7 +201,7 @@ impl Attention {
             Qkv::Fused(one) | Qkv::Split(one) => one.params(each),
         }
         self.out.params(each);
-        self.qk_norm.iter().flatten().for_each(|norm| norm.params(each));
+        self.qk_norm.iter().flatten().chain(&self.out_norm).for_each(|norm| norm.params(each));
         if let ScoreBias::Own(param) | ScoreBias::Sinks(param) = self.bias {
             each(param);
         }
@@ -220,6 +230,8 @@ pub struct GatedMlp {
     pub down: Linear,
     /// Dropout probability of what the output projection reads.
     pub dropout: f64,
+    /// Norm of the same.
+    pub norm: Option<Norm>,
 }
 
 impl GatedMlp {
@@ -229,6 +241,7 @@ impl GatedMlp {
             GateUp::Separate(all) => all.iter().for_each(|linear| linear.params(each)),
             GateUp::Fused(one) => one.params(each),
         }
+        self.norm.iter().for_each(|norm| norm.params(each));
         self.down.params(each);
     }
 }
@@ -240,6 +253,8 @@ pub enum Activation {
     Kernel,
     /// One kernel that keeps its output.
     Relu,
+    /// `relu(x)²`: two operators, of which the second runs in fp32 under autocast.
+    ReluSquared,
     /// `gelu_new`: seven Python operators.
     PythonGelu,
 }

@@ -160,6 +160,7 @@ impl Setup {
         engine: &Engine,
     ) -> Plan {
         let kernel = match config.attention {
+            Attention::Sdpa if config.stack == Stack::Transformers && model.eager_alone() => Kernel::Eager,
             Attention::Sdpa => Kernel::Sdpa,
             Attention::Flash => Kernel::Flash,
             Attention::Eager => Kernel::Eager,

@@ -4,7 +4,7 @@ use super::rank::{Job, Rank};
 use super::setup::Setup;
 use super::{Band, Fit, Ground, StagePeak, live, sharding, totals};
 use crate::architecture::Architecture;
-use crate::config::{Config, Problem, ProblemKind};
+use crate::config::{Attention, Config, Problem, ProblemKind, Stack};
 use crate::ledger::engine::Engine;
 use crate::ledger::{Entry, Layout, Parts, Plan, Stage};
 use crate::text::architecture as words;
@@ -132,6 +132,14 @@ impl Walked<'_> {
             });
         }
         let Self { config, engine, rank, step, .. } = self;
+        let sdpa = config.attention == Attention::Sdpa && config.stack == Stack::Transformers;
+        if sdpa && self.modelled && self.whole.eager_alone() {
+            warnings.push(Problem {
+                key: "attention".to_owned(),
+                value: config.attention.word().to_owned(),
+                kind: ProblemKind::Note(words::EAGER_ALONE),
+            });
+        }
         let script = rank.script.as_ref();
         warnings.extend(sharding::raises(config, engine, rank, script, &step.worst, &step.buffers));
         warnings

@@ -110,6 +110,9 @@ pub(crate) fn inputs(model: &Architecture, dtype: Dtype, numbers: &Symbols, run:
         // A pair of fp32 for each pair of dimensions.
         let table = Shape::new(&[Dim::Sym(Symbol::S), Dim::Sym(model.rotary_width())]);
         rows.push(fixed(&tensors::ROTARY_FREQUENCIES, "rotary_emb", table, Dtype::Fp32, 1));
+    } else if model.embedding.rotary_rows > 0 {
+        let rows_and_width = [Dim::of(model.embedding.rotary_rows), Dim::Sym(model.rotary_width())];
+        rows.push(fixed(&tensors::BUFFER, "rotary_emb", Shape::new(&rows_and_width), Dtype::Fp32, 1));
     } else if model.embedding.rotary_tables > 0 {
         rows.push(fixed(
             &tensors::BUFFER,

@@ -22,6 +22,11 @@ pub const COUNTED_ONLY: Text = Text::new(
     "model_type: the activations of “{value}” are not modelled yet; only weights, gradients and optimizer states are counted",
     "model_type：尚未建模“{value}”的激活值；仅计入权重、梯度和优化器状态",
 );
+/// A fused attention that the model's code does not offer.
+pub const EAGER_ALONE: Text = Text::new(
+    "{key}: transformers has no {value} for this model and runs eager attention, which is what is counted",
+    "{key}：transformers 对此模型不提供 {value}，实际运行 eager 注意力，结果按 eager 计算",
+);
 /// A list that is no list of sizes.
 pub const NOT_SIZES: Text = Text::new(
     "{key}: “{value}” is not a list of sizes; whole numbers from 1 to 16777216 are expected",

@@ -48,6 +48,7 @@ pub(super) fn activation(fields: &Fields, default: Activation) -> Activation {
         None => default,
         Some("gelu_new" | "gelu_fast" | "quick_gelu") => Activation::PythonGelu,
         Some("relu") => Activation::Relu,
+        Some("relu2") => Activation::ReluSquared,
         Some(_) => Activation::Kernel,
     }
 }

@@ -132,6 +132,12 @@ pub(super) struct Decoder {
     pub(super) embedding_norm: Option<Names>,
     /// Fields and class defaults: attention weights, sublayers, embedding.
     pub(super) dropout: [(&'static str, f64); 3],
+    /// Norms of what the output projections of attention and feed-forward read.
+    pub(super) inner_norms: Option<[Names; 2]>,
+    /// Positions are looked up for every row of the batch.
+    pub(super) positions_by_row: bool,
+    /// Dropout of sublayers is a call of the layer's own.
+    pub(super) dropped_by_layer: bool,
     /// A score beside those of the tokens.
     pub(super) sinks: Option<Param>,
     /// More parameters in each layer.
@@ -174,6 +180,9 @@ pub(super) const LLAMA: Decoder = Decoder {
     positions: None,
     embedding_norm: None,
     dropout: [("attention_dropout", 0.0), ("", 0.0), ("", 0.0)],
+    inner_norms: None,
+    positions_by_row: false,
+    dropped_by_layer: false,
     sinks: None,
     extra: &[],
     outside: &[],
@@ -250,9 +259,13 @@ impl Decoder {
         }
         embedding.norm = self.embedding_norm.map(|names| Norm::new(self.norm, names, frame.norm_bias));
         embedding.dropout = dropout.read(fields, self.dropout[2]);
+        embedding.positions_by_row = self.positions_by_row;
         embedding.other = self.outside.to_vec();
         embedding.scaled = self.scaled;
         embedding.rotary_kind = self.tables;
+        if self.tables == RotaryTables::RepeatedTwice {
+            embedding.rotary_rows = fields.size("max_position_embeddings").unwrap_or(2048);
+        }
         embedding.rotary_tables = match self.rotary {
             Rotary::None => 0,
             _ if self.local_rotary => 2,
@@ -314,6 +327,7 @@ impl Decoder {
             qk_norm: qk_norm.map(|(_, both)| both.map(|names| Norm::new(self.norm, names, norm_bias))),
             rotary: self.rotary,
             tables: self.tables,
+            out_norm: self.inner_norms.map(|[names, _]| Norm::new(self.norm, names, false)),
             window: None,
             dropout: dropout.read(fields, self.dropout[0]),
             softmax: self.softmax,
@@ -330,16 +344,18 @@ impl Decoder {
             Mlp::Gated([gate, up, down]) => Body::GatedMlp(GatedMlp {
                 width,
                 gate_up: GateUp::Separate([Linear::new(gate, up_bias), Linear::new(up, up_bias)]),
-                act: Activation::Kernel,
+                act: activation(fields, Activation::Kernel),
                 down: Linear::new(down, down_bias),
                 dropout: 0.0,
+                norm: self.inner_norms.map(|[_, names]| Norm::new(self.norm, names, false)),
             }),
             Mlp::GatedFused([gate_up, down]) => Body::GatedMlp(GatedMlp {
                 width,
                 gate_up: GateUp::Fused(Linear::new(gate_up, up_bias)),
-                act: Activation::Kernel,
+                act: activation(fields, Activation::Kernel),
                 down: Linear::new(down, down_bias),
                 dropout: 0.0,
+                norm: None,
             }),
             Mlp::Plain([up, down], default) => Body::PlainMlp(PlainMlp {
                 up: Linear::new(up, up_bias),
@@ -365,7 +381,7 @@ impl Decoder {
             after,
             on_sum: None,
             dropout: frame.dropout,
-            dropped_by_layer: false,
+            dropped_by_layer: self.dropped_by_layer,
         };
         let mut sublayers = vec![
             sublayer(before_attention, attention, after_attention),

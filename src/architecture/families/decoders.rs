@@ -134,10 +134,9 @@ pub(super) const GPT2: Decoder = Decoder {
     ..LLAMA
 };
 
-pub(super) const UP_DOWN: Mlp = Mlp::Plain(
-    [linear!("mlp.up_proj", Mlp, [F], H), linear!("mlp.down_proj", Mlp, [H], F)],
-    Activation::Kernel,
-);
+const UP_DOWN_NAMES: [Names; 2] =
+    [linear!("mlp.up_proj", Mlp, [F], H), linear!("mlp.down_proj", Mlp, [H], F)];
+pub(super) const UP_DOWN: Mlp = Mlp::Plain(UP_DOWN_NAMES, Activation::Kernel);
 pub(super) const C_FC: Mlp = Mlp::Plain(
     [linear!("mlp.c_fc", Mlp, [F], H), linear!("mlp.c_proj", Mlp, [H], F)],
     Activation::PythonGelu,
@@ -280,7 +279,7 @@ pub(super) const FAMILIES: &[Family] = &[
     // Its norms have no parameters.
     Family::decoder(
         "olmo",
-        &Decoder { mlp_bias: [NO; 2], norms: Norms::Bare, final_norm: None, counted_only: true, ..LLAMA },
+        &Decoder { mlp_bias: [NO; 2], norm: Normalisation::Bare, tables: RotaryTables::Fp32, ..LLAMA },
     ),
     Family::decoder("olmo2", &OLMO2),
     Family::decoder("olmo3", &Decoder { window: Window::AllBut("", 4), local_rotary: true, ..OLMO2 })
@@ -357,10 +356,10 @@ pub(super) const FAMILIES: &[Family] = &[
         "bitnet",
         &Decoder {
             mlp_bias: [NO; 2],
-            extra: &[
-                Param::new("self_attn.attn_sub_norm.weight", Group::Attention, &[H]),
-                Param::new("mlp.ffn_sub_norm.weight", Group::Mlp, &[F]),
-            ],
+            inner_norms: Some([
+                norm!("self_attn.attn_sub_norm", Norm, [H]),
+                norm!("mlp.ffn_sub_norm", Norm, [F]),
+            ]),
             ..LLAMA
         },
     ),
@@ -380,7 +379,13 @@ pub(super) const FAMILIES: &[Family] = &[
     // Its norm runs by operators, with 1 + weight.
     Family::decoder(
         "nemotron",
-        &Decoder { mlp: UP_DOWN, norm: Normalisation::Layer, norm_bias: YES, counted_only: true, ..LLAMA },
+        &Decoder {
+            mlp: Mlp::Plain(UP_DOWN_NAMES, Activation::ReluSquared),
+            norm: Normalisation::Layer,
+            norm_bias: YES,
+            counted_only: true,
+            ..LLAMA
+        },
     ),
     Family::decoder(
         "cohere",

@@ -176,6 +176,7 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
         qk_norm: None,
         rotary: Rotary::None,
         tables: RotaryTables::Own,
+        out_norm: None,
         window: None,
         dropout: rate,
         softmax: Softmax::Own,
@@ -192,6 +193,7 @@ fn t5(fields: &mut Fields, dropout: &Dropout, gated: bool, everywhere: bool) -> 
                 act,
                 down,
                 dropout: rate,
+                norm: None,
             })
         } else {
             Body::PlainMlp(PlainMlp { up: plain, act, down, dropout: rate })

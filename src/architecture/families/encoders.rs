@@ -166,6 +166,7 @@ impl Encoder {
             qk_norm: None,
             rotary: Rotary::None,
             tables: RotaryTables::Own,
+            out_norm: None,
             window: None,
             dropout: at_attention,
             softmax: Softmax::Own,

@@ -144,6 +144,16 @@ const MINIMAX_M2: Experts = Experts { routing: Routing::Sigmoid, ..MIXTRAL };
 const PLAIN: Decoder =
     Decoder { qkv_bias: Switch::Never, out_bias: Switch::Never, mlp_bias: [Switch::Never; 2], ..LLAMA };
 
+const GLM4_MOE: Decoder = Decoder {
+    out_bias: Switch::Never,
+    mlp_bias: [Switch::Never; 2],
+    qk_norm: Some((Switch::Field("use_qk_norm"), QK_NORM)),
+    rotary: Rotary::Joined,
+    rotary_part: 0.5,
+    experts: Some(&GLM4),
+    ..LLAMA
+};
+
 /// Every supported type of this kind.
 pub(super) const FAMILIES: &[Family] = &[
     Family::decoder("mixtral", &Decoder { experts: Some(&MIXTRAL), window: Window::Every, ..PLAIN })
@@ -223,20 +233,16 @@ pub(super) const FAMILIES: &[Family] = &[
         ("qk_rope_head_dim", 64),
         ("v_head_dim", 128),
     ]),
+    Family::decoder("glm4_moe", &GLM4_MOE)
+        .alias(&[("n_routed_experts", "num_local_experts"), ("n_routed_experts", "num_experts")])
+        .default(&[("n_routed_experts", 128), ("n_shared_experts", 1), ("num_experts_per_tok", 8)]),
+    // The class of GLM-4.5 builds it.
     Family::decoder(
-        "glm4_moe",
-        &Decoder {
-            out_bias: Switch::Never,
-            mlp_bias: [Switch::Never; 2],
-            qk_norm: Some((Switch::Field("use_qk_norm"), QK_NORM)),
-            rotary: Rotary::Joined,
-            rotary_part: 0.5,
-            experts: Some(&GLM4),
-            ..LLAMA
-        },
+        "sarvam_moe",
+        &Decoder { qk_norm: Some((Switch::On("use_qk_norm"), QK_NORM)), ..GLM4_MOE },
     )
     .alias(&[("n_routed_experts", "num_local_experts"), ("n_routed_experts", "num_experts")])
-    .default(&[("n_routed_experts", 128), ("n_shared_experts", 1), ("num_experts_per_tok", 8)]),
+    .default(&[("n_routed_experts", 128), ("n_shared_experts", 1), ("num_experts_per_tok", 6)]),
     Family::decoder(
         "dots1",
         &Decoder {

@@ -79,6 +79,7 @@ impl Experts {
             act: Activation::Kernel,
             down,
             dropout: 0.0,
+            norm: None,
         });
         Some(Some(Body::Moe(Moe {
             router: Linear::new(self.router, self.router_bias),

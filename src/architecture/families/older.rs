@@ -4,14 +4,14 @@ use super::decoder::{Decoder, HeadDim, KvHeads, LLAMA, Mlp, Norms, QkvNames, Wid
 use super::decoders::{GPT2, GPT2_NAMES, NO, YES};
 use super::{Family, Switch, switches};
 use crate::architecture::weights::{self, AD, AKK, D, F, H, Names};
-use crate::architecture::{Activation, Normalisation, Rotary, Softmax, linear, norm};
+use crate::architecture::{Activation, Normalisation, Rotary, RotaryTables, Softmax, linear, norm};
 
 const QK_LAYERNORM: [Names; 2] =
     [norm!("self_attn.q_layernorm", Attention, [D]), norm!("self_attn.k_layernorm", Attention, [D])];
 
 /// Feed-forward and norms as OPT names them.
-pub(super) const FC: Mlp =
-    Mlp::Plain([linear!("fc1", Mlp, [F], H), linear!("fc2", Mlp, [H], F)], Activation::Kernel);
+pub(super) const FC_NAMES: [Names; 2] = [linear!("fc1", Mlp, [F], H), linear!("fc2", Mlp, [H], F)];
+pub(super) const FC: Mlp = Mlp::Plain(FC_NAMES, Activation::Kernel);
 pub(super) const OPT_NORMS: [Names; 2] =
     [norm!("self_attn_layer_norm", Norm, [H]), norm!("final_layer_norm", Norm, [H])];
 
@@ -47,7 +47,8 @@ const GPTJ: Decoder = Decoder {
     qkv_bias: NO,
     out_bias: NO,
     rotary: Rotary::Joined,
-    softmax: Softmax::Fp32,
+    tables: RotaryTables::RepeatedTwice,
+    softmax: Softmax::WideScores,
     mlp: Mlp::Plain(
         [linear!("mlp.fc_in", Mlp, [F], H), linear!("mlp.fc_out", Mlp, [H], F)],
         Activation::PythonGelu,
@@ -228,5 +229,6 @@ pub(super) const FAMILIES: &[Family] = &[
         ("num_attention_heads", "attention_heads"),
         ("intermediate_size", "ffn_dim"),
     ]),
-    Family::own("opt", switches::opt).alias(&[("intermediate_size", "ffn_dim")]),
+    Family::own("opt", switches::opt)
+        .alias(&[("intermediate_size", "ffn_dim"), ("hidden_act", "activation_function")]),
 ];

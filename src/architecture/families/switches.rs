@@ -1,11 +1,13 @@
 //! Decoders whose shape depends on switches in the file.
 
-use super::decoder::{Decoder, HeadDim, KvHeads, LLAMA, Norms, QkvNames, Width};
-use super::older::{FC, NEOX, OPT_NORMS};
+use super::decoder::{Decoder, HeadDim, KvHeads, LLAMA, Mlp, Norms, QkvNames, Width};
+use super::older::{FC_NAMES, NEOX, OPT_NORMS};
 use super::{Dropout, Switch};
 use crate::architecture::fields::Fields;
 use crate::architecture::weights::{self, A, AD, AKK, D, H, K, V};
-use crate::architecture::{Architecture, Linear, Normalisation, Output, Param, Rotary, linear, norm};
+use crate::architecture::{
+    Activation, Architecture, Linear, Normalisation, Output, Param, Rotary, linear, norm,
+};
 use crate::ledger::{Dim, Group, Symbol};
 
 /// `StableLM`: with a parallel residual there is no second norm; queries and keys have one norm for each head.
@@ -79,7 +81,7 @@ pub(super) fn opt(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture
         head_dim: HeadDim::Divided,
         kv_heads: KvHeads::All,
         rotary: Rotary::None,
-        mlp: FC,
+        mlp: Mlp::Plain(FC_NAMES, Activation::Relu),
         mlp_bias: [bias; 2],
         norms: match (affine, before) {
             (true, true) => Norms::Before(OPT_NORMS),
@@ -90,6 +92,8 @@ pub(super) fn opt(fields: &mut Fields, dropout: &Dropout) -> Option<Architecture
         norm_bias: Switch::Always,
         final_norm: (before && affine && !removed).then_some(norm!("final_layer_norm", FinalNorm, [H])),
         positions: Some(("max_position_embeddings", 2)),
+        positions_by_row: true,
+        dropped_by_layer: true,
         dropout: [("attention_dropout", 0.0), ("dropout", 0.1), ("", 0.0)],
         tied: Switch::On("tie_word_embeddings"),
         // Post-norm models norm the sum, not the branch.

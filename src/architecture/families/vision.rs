@@ -88,6 +88,7 @@ fn transformer(fields: &mut Fields, dropout: &Dropout, tokens: u64) -> Option<Ar
         qk_norm: None,
         rotary: Rotary::None,
         tables: RotaryTables::Own,
+        out_norm: None,
         window: None,
         dropout: dropout.read(fields, ("attention_probs_dropout_prob", 0.0)),
         softmax: Softmax::Fp32,

@@ -120,7 +120,11 @@ fn attend(
         if run.dtensor.is_some() && attention.rotary == Rotary::Whole {
             [q, k] = [q, k].map(|x| super::dtensor::rotated(tape, x));
         } else {
-            let made = attention.tables.repeated().then(|| repeated_tables(tape, attention.rotary, tables));
+            let times = match attention.tables {
+                RotaryTables::RepeatedTwice => 2,
+                kind => usize::from(kind.repeated()),
+            };
+            let made: Vec<_> = (0..times).map(|_| repeated_tables(tape, attention.rotary, tables)).collect();
             let turn = if attention.tables == RotaryTables::Half { rotate_halves } else { rotate };
             q = turn(tape, q, tables, attention);
             k = turn(tape, k, tables, attention);
@@ -151,6 +155,7 @@ fn attend(
         layout: match attention.rotary {
             Rotary::None => Layout::Projected,
             Rotary::Whole if attention.tables == RotaryTables::Half => Layout::Joined,
+            _ if attention.tables == RotaryTables::RepeatedTwice => Layout::Rotated,
             Rotary::Whole => Layout::Rotated,
             Rotary::Joined | Rotary::Partial => Layout::Joined,
         },
@@ -161,7 +166,10 @@ fn attend(
         },
         bias: bias.map(|var| Bias { var, heads_last: group == Group::Attention }),
     };
-    let out = core(tape, [q, k, v], settings);
+    let mut out = core(tape, [q, k, v], settings);
+    if let Some(inner) = &attention.out_norm {
+        out = replace(tape, out, |tape, x| norm(tape, x, inner, run));
+    }
     tape.enter(attention.out.weight.module(), group);
     let y = linear(tape, out, attention.out, STREAM, run, &tensors::ATTENTION_OUTPUT);
     for held in [out, q, k, v] {

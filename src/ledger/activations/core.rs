@@ -193,18 +193,26 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     let scattered = core.layout != Layout::Joined;
     let low_q = in_a_row(tape, q, low, scattered);
     let low_k = in_a_row(tape, k, low, scattered && !repeated);
-    let product = tape.run("matmul", &[low_q, low_k], shape, low, Back::Fresh);
+    let [low_q, low_k] = if core.softmax == Softmax::WideScores && tape.weight_dtype() == low {
+        [low_q, low_k].map(|x| {
+            replace(tape, x, |tape, x| tape.run("to fp32", &[x], tape.shape(x), Dtype::Fp32, Back::Through))
+        })
+    } else {
+        [low_q, low_k]
+    };
+    let wide = tape.dtype(low_q);
+    let product = tape.run("matmul", &[low_q, low_k], shape, wide, Back::Fresh);
     tape.save_factors([(low_q, &tensors::QUERY), (low_k, &tensors::KEY)]);
     tape.drop(low_q);
     tape.drop(low_k);
-    let scores = replace(tape, product, |tape, x| tape.run("scale", &[x], shape, low, Back::Fresh));
+    let scores = replace(tape, product, |tape, x| tape.run("scale", &[x], shape, wide, Back::Fresh));
     let scores = added(tape, scores, core);
     let own = tape.dtype(scores);
     if let Some(sinks) = core.sinks {
         let factor = beside_sinks(tape, scores, sinks, core);
         return mixed(tape, factor, [q, k, v], core, scattered && !repeated);
     }
-    let wide = core.softmax == Softmax::Fp32 || tape.weight_dtype() != low;
+    let wide = core.softmax != Softmax::Own || tape.weight_dtype() != low;
     let soft = if wide { Dtype::Fp32 } else { low };
     let input = if soft == own { scores } else { tape.run("to fp32", &[scores], shape, soft, Back::Through) };
     let mut probabilities = tape.run("softmax", &[input], shape, soft, Back::FreshWithScratch(shape, soft));
@@ -212,7 +220,7 @@ fn eager(tape: &mut Tape, qkv: [Var; 3], core: Core) -> Var {
     if input != scores {
         tape.drop(input);
     }
-    let cast_first = core.softmax == Softmax::Fp32;
+    let cast_first = core.softmax != Softmax::Own;
     if cast_first && soft != low {
         probabilities =
             replace(tape, probabilities, |tape, x| tape.run("cast", &[x], shape, low, Back::Through));

@@ -72,15 +72,16 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
         x = sum;
     }
     if let Some(&positions) = of.tables.get(1) {
+        let numbered = if of.positions_by_row { Shape::new(&[B, S]) } else { Shape::new(&[S]) };
         // Those of packed samples come with the batch, which the program holds.
-        let ids =
-            (run.samples != Samples::Packed).then(|| tape.constant("arange", Shape::new(&[S]), Dtype::Int64));
-        let shape = if ids.is_some() { Shape::new(&[S, Dim::Sym(Symbol::H)]) } else { STREAM };
+        let ids = (run.samples != Samples::Packed).then(|| tape.constant("arange", numbered, Dtype::Int64));
+        let once = ids.is_some() && !of.positions_by_row;
+        let shape = if once { Shape::new(&[S, Dim::Sym(Symbol::H)]) } else { STREAM };
         let learned = table(tape, positions, shape);
         if let Some(ids) = ids {
             tape.save(ids, &tensors::POSITION_IDS);
         }
-        let back = if ids.is_some() { Back::Sum } else { Back::Through };
+        let back = if once { Back::Sum } else { Back::Through };
         let sum = tape.run("add", &[x, learned], STREAM, stream, back);
         for done in [x, learned].into_iter().chain(ids) {
             tape.drop(done);

@@ -2,6 +2,7 @@
 
 use super::super::tape::{Back, Tape, Var};
 use super::super::{Dim, Dtype, Group, Shape, Symbol, Tensor};
+use super::norm::norm;
 use super::{B, Run, S, STREAM, dropout, linear, replace};
 use crate::architecture::{Activation, GateUp, GatedMlp, Linear, PlainMlp};
 use crate::text::tensors;
@@ -30,7 +31,10 @@ pub(super) fn gated_mlp(tape: &mut Tape, x: Var, mlp: &GatedMlp, run: &Run, grou
     tape.save(up, &tensors::MLP_UP);
     tape.drop(active);
     tape.drop(up);
-    let product = dropped(tape, product, mlp.dropout);
+    let mut product = dropped(tape, product, mlp.dropout);
+    if let Some(inner) = &mlp.norm {
+        product = replace(tape, product, |tape, x| norm(tape, x, inner, run));
+    }
     tape.enter(mlp.down.weight.module(), group);
     let out = linear(tape, product, mlp.down, STREAM, run, &tensors::MLP_PRODUCT);
     tape.drop(product);
@@ -98,8 +102,26 @@ fn activation(tape: &mut Tape, x: Var, act: Activation, kept: &'static Tensor, r
             tape.save(active, &tensors::MLP_ACTIVE);
             active
         }
+        Activation::ReluSquared => relu_squared(tape, x, run),
         Activation::PythonGelu => python_gelu(tape, x, run),
     }
+}
+
+/// `relu(x)²` (transformers, `ReLUSquaredActivation`): both keep relu's output, the second in fp32 under autocast.
+#[inline(never)] // apart: a first visit has none
+fn relu_squared(tape: &mut Tape, x: Var, run: &Run) -> Var {
+    let (shape, dtype) = (tape.shape(x), tape.dtype(x));
+    let wide = if run.compute.autocast() { Dtype::Fp32 } else { dtype };
+    let relu = tape.run("relu", &[x], shape, dtype, Back::Fresh);
+    tape.save(relu, &tensors::MLP_ACTIVE);
+    let base = if wide == dtype { relu } else { tape.run("cast", &[relu], shape, wide, Back::Through) };
+    let square = tape.run("square", &[base], shape, wide, Back::Square);
+    tape.save(base, &tensors::MLP_ACTIVE);
+    if base != relu {
+        tape.drop(base);
+    }
+    tape.drop(relu);
+    square
 }
 
 /// Dropout before the output projection. T5 then casts to that projection's type, which under autocast makes an fp32

@@ -19,6 +19,7 @@ pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm, run: &Run) -> Var {
         Normalisation::WideLayer => wide_layer_norm(tape, x, (norm.weight, frozen)),
         Normalisation::T5Rms => t5_norm(tape, x, (norm.weight, frozen)),
         Normalisation::Layer => fused(tape, x, norm, frozen),
+        Normalisation::Bare => bare_norm(tape, x),
     }
 }
 
@@ -220,4 +221,23 @@ fn fused(tape: &mut Tape, x: Var, norm: &Norm, frozen: bool) -> Var {
     }
     tape.save_new(&tensors::NORM_RSTD, rows, Dtype::Fp32);
     out
+}
+
+/// A layer norm without a weight, of an fp32 copy, cast back (transformers, `OlmoLayerNorm`).
+#[inline(never)] // apart: a first visit has none
+fn bare_norm(tape: &mut Tape, x: Var) -> Var {
+    let (shape, dtype) = (tape.shape(x), tape.dtype(x));
+    let rows = shape.with_last(Dim::Const(1));
+    let (x32, kept) = widened(tape, x);
+    let out = tape.run("layer_norm", &[x32], shape, Dtype::Fp32, Back::Fresh);
+    tape.save(x32, kept);
+    tape.save_new(&tensors::NORM_MEAN, rows, Dtype::Fp32);
+    tape.save_new(&tensors::NORM_RSTD, rows, Dtype::Fp32);
+    if dtype == Dtype::Fp32 {
+        return out;
+    }
+    tape.drop(x32);
+    let back = tape.run("cast", &[out], shape, dtype, Back::Through);
+    tape.drop(out);
+    back
 }
