@@ -13,7 +13,7 @@ use trainmem::doctor::{
     Case, Change, Examination, Fleet, MOST_CHANGES, Outcome, Prescription, Price, REMEDIES, Reason, Search,
     changes, compare,
 };
-use trainmem::estimate::{Estimate, Reserve, Verdict, brief, estimate, of};
+use trainmem::estimate::{Estimate, Reserve, Verdict, brief, estimate, is_hopeless, of};
 use trainmem::sweep::{BATCH, LORA_RANK, MOST, SEQ, Variable, largest_that_fits};
 
 /// Configurations of a small model on a card that is about as large as what they need.
@@ -175,6 +175,7 @@ proptest! {
         prop_assert_eq!(brief.device, whole.device);
         prop_assert_eq!(&brief.fits, &whole.fits);
         prop_assert_eq!(brief.warnings, whole.warnings);
+        prop_assert!(!is_hopeless(&model, &other) || brief.peak > brief.fits.capacity);
         let case = Case::of(&config, Reserve::Typical).unwrap();
         prop_assert_eq!(case.outcome(&other), case.answer(&other).map(|answer| Outcome::of(&answer)));
     }

@@ -85,6 +85,12 @@ impl Case {
         self.expects(&estimate.warnings).then_some(estimate)
     }
 
+    /// Whether another configuration's weights and states alone are more than its card holds: known in a fraction of the
+    /// time of its outcome, which [`Outcome::is_hopeless`] then, if there is one.
+    pub fn is_hopeless(&self, other: &Config) -> bool {
+        self.read(other).is_some_and(|config| estimate::is_hopeless(&self.model, &config))
+    }
+
     /// What matters of [`Case::answer`]: the peak as it is, the rest by the band that is typical of runs.
     pub fn outcome(&self, other: &Config) -> Option<Outcome> {
         let Brief { peak, device, fits, warnings } = estimate::brief(&self.model, &self.read(other)?);

@@ -89,16 +89,17 @@ impl Fleet {
     /// Asks the layout on the largest card of the kind that is left: where it does not fit, it fits no smaller one.
     fn serves_one(&mut self, case: &Case) -> bool {
         let Some(layout) = self.layouts.get(self.layout) else { return false };
+        let largest = self.kinds.iter().flatten().copied().max_by_key(|card| card.usable());
+        let last = self.kinds.len();
         let Some(kind) = self.kinds.get_mut(self.kind) else { return false };
         let Some(&gpu) = kind.first() else { return false };
         let config = on(layout, gpu);
-        let Some(outcome) = case.outcome(&config) else { return false };
-        if outcome.is_hopeless() {
-            // Tensors are the same on every card: what is more than the largest has, no kind needs to be asked about.
-            let largest = self.kinds.iter().flatten().map(|card| card.usable()).max();
-            if largest.is_none_or(|largest| outcome.peak > largest) {
-                self.kind = self.kinds.len();
-            }
+        // Tensors are the same on every card: of what is more than the largest has, no kind needs to be asked.
+        if largest.is_some_and(|largest| case.is_hopeless(&on(layout, largest))) {
+            self.kind = last;
+            return false;
+        }
+        if case.outcome(&config).is_none_or(|outcome| outcome.is_hopeless()) {
             return false;
         }
         let outcome = case.judged(&config).filter(|outcome| outcome.is_at_worst(Verdict::Yes));

@@ -72,7 +72,10 @@ impl Search {
         let Some(set) = self.sets.get(self.next).copied() else { return 0 };
         self.next += 1;
         let changes = self.changes(set);
-        if let Some(outcome) = case.outcome(&Change::all(case.config(), &changes)) {
+        let config = Change::all(case.config(), &changes);
+        if !case.is_hopeless(&config)
+            && let Some(outcome) = case.outcome(&config)
+        {
             self.note(&outcome, changes);
         }
         let goes_on = self.sets.get(self.next).is_some_and(|next| next.price == set.price);

@@ -22,7 +22,7 @@ use walk::{Walked, walk};
 
 pub use requests::requests;
 pub use reserve::{Reserve, adopt, of_with, refine, refined, replay_one_step};
-pub use walk::{Brief, brief};
+pub use walk::{Brief, brief, is_hopeless};
 
 /// Parameter counts (elements, not bytes).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -25,7 +25,8 @@ pub(super) struct Job<'j> {
     pub(super) plan: &'j Plan,
     pub(super) symbols: &'j Symbols,
     pub(super) engine: &'j Engine,
-    pub(super) parts: &'j Parts<'j>,
+    /// What runs; without it what an engine plays stays out.
+    pub(super) parts: Option<&'j Parts<'j>>,
 }
 
 /// The rows of one rank.
@@ -80,7 +81,8 @@ impl Job<'_> {
         let trained = if setup.lora.is_some() { &adapters } else { &base };
         let dtensor = plan.run.dtensor;
         let stream = (setup.compute.weight, dtensor);
-        let script = engine.script(model, (parts, stage), setup.storage(), stream, symbols);
+        let script =
+            parts.and_then(|parts| engine.script(model, (parts, stage), setup.storage(), stream, symbols));
         // Weights that are stepped on in backward have a gradient for an instant only: its row comes from there.
         let passing = engine.holds_gradients() || matches!(plan.gradients, Gradients::Stepped { .. });
         let laid_out = |weight: &Weight| match dtensor {

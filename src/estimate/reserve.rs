@@ -89,7 +89,7 @@ fn replay(model: &Architecture, config: &Config, room: u64, order: Order) -> Opt
         plan: &plan,
         symbols: &symbols,
         engine: &engine,
-        parts: &parts,
+        parts: Some(&parts),
     };
     let rank = job.rank(stage);
     let workspaces = totals::workspaces(totals::card(config), setup.megatron.as_ref());

@@ -10,7 +10,7 @@ use crate::ledger::{Entry, Layout, Parts, Plan, Stage};
 use crate::text::architecture as words;
 use crate::timeline::{self, Profiles, Timeline};
 
-/// What decides whether a configuration fits, without the rows behind it: the same figures as [`of`] has.
+/// What decides whether a configuration fits, without the rows behind it: the same figures as [`super::of`] has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brief {
     /// Live tensors at the worst instant (bytes).
@@ -23,9 +23,28 @@ pub struct Brief {
     pub warnings: Vec<Problem>,
 }
 
-/// The figures of [`of`] that a search asks for, in a fraction of its time.
+/// The figures of [`super::of`] that a search asks for, in a fraction of its time.
 pub fn brief(model: &Architecture, config: &Config) -> Brief {
     walk(model, config, |walked| walked.brief())
+}
+
+/// Whether what the first stage holds throughout a step (weights, optimizer states, inputs) is more than the card has
+/// already. Then the peak is, too; what runs is not looked at.
+pub fn is_hopeless(model: &Architecture, config: &Config) -> bool {
+    let Ground { layout, built, setup, symbols, plan, engine } = Ground::of(model, config);
+    let model = built.as_ref().unwrap_or(model);
+    let job = Job {
+        model,
+        config,
+        layout: &layout,
+        setup: &setup,
+        plan: &plan,
+        symbols: &symbols,
+        engine: &engine,
+        parts: None,
+    };
+    let stage = layout.stages.first();
+    stage.is_some_and(|stage| job.rank(stage).always(&plan).by_block().sum() > totals::capacity(config))
 }
 
 /// A step of every stage, run through: what answers are told from.
@@ -70,7 +89,7 @@ pub(super) fn walk<T>(model: &Architecture, config: &Config, tell: impl FnOnce(W
         plan: &plan,
         symbols: &symbols,
         engine: &engine,
-        parts: &parts,
+        parts: Some(&parts),
     };
     let workspaces = totals::workspaces(totals::card(config), setup.megatron.as_ref());
     let library = workspaces.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
