@@ -25,10 +25,13 @@ fn answer(id: &str, config: &Config) -> Estimate {
 #[test]
 fn parameters_and_what_backward_keeps() {
     let cases = cases();
-    assert!(cases.len() >= 80, "{}", cases.len());
+    assert!(cases.len() >= 104, "{}", cases.len());
     for (id, config, theirs) in cases {
         let ours = answer(&id, &config);
         assert_eq!(ours.parameters.total, number(&theirs["params_total"]), "{id}: parameters");
+        if let Some(trainable) = theirs["params_trainable"].as_u64() {
+            assert_eq!(ours.parameters.trainable, trainable, "{id}: trainable");
+        }
         for (group, bytes) in &ours.saved.by_group {
             assert_eq!(*bytes, number(&theirs["saved_by_module"][group.word()]), "{id}: {group:?}");
         }

@@ -1,7 +1,7 @@
-//! LoRA adapters: which linears get one, and the two matrices of each.
+//! LoRA adapters: which linears get one, and the two matrices of each; which modules are trained as copies beside them.
 
 use super::modules::{Body, GateUp, Linear, Qkv};
-use super::weights::{Half, Param, Weight};
+use super::weights::{EMBED, Half, LM_HEAD, Param, Weight};
 use super::{Architecture, LatentQuery};
 use crate::ledger::{Dim, Group, Shape, Symbol};
 
@@ -65,6 +65,58 @@ impl Targets {
     }
 }
 
+/// Modules that are trained beside the adapters, as copies of the model's own, which stay (peft, `modules_to_save`;
+/// `peft/utils/other.py`, `ModulesToSaveWrapper`). A name stands for every module whose path ends with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// The embedding of tokens.
+    pub embedding: bool,
+    /// The output embedding, or the classifier.
+    pub head: bool,
+    /// Every norm whose path ends with `norm`.
+    pub norms: bool,
+}
+
+/// What model types call their embedding of tokens.
+const EMBEDDINGS: [&str; 6] =
+    ["embed_tokens", "wte", "embed_in", "word_embeddings", "tok_embeddings", "shared"];
+/// What they call what is after the last layer.
+const HEADS: [&str; 5] = ["lm_head", "embed_out", "output_layer", "score", "classifier"];
+
+impl Copied {
+    /// Reads a list of module names; those that are of none of these kinds are given back.
+    pub fn parse(text: &str) -> (Self, Vec<&str>) {
+        let mut copied = Self::default();
+        let mut unknown = Vec::new();
+        let quoting = |c: char| c.is_whitespace() || matches!(c, '[' | ']' | '"' | '\'');
+        for word in text.split(',').map(|word| word.trim_matches(quoting)).filter(|word| !word.is_empty()) {
+            match word.rsplit('.').next().unwrap_or(word) {
+                last if EMBEDDINGS.contains(&last) => copied.embedding = true,
+                last if HEADS.contains(&last) => copied.head = true,
+                "norm" => copied.norms = true,
+                _ => unknown.push(word),
+            }
+        }
+        (copied, unknown)
+    }
+
+    /// Whether a parameter of the model has a trained copy. (A tied output embedding is a module of its own: see
+    /// [`Copied::head`].)
+    pub fn covers(self, param: &Param) -> bool {
+        let module = param.module();
+        match param.group {
+            Group::Embedding => self.embedding && *param == EMBED,
+            Group::LmHead => self.head && HEADS.contains(&module),
+            _ => self.norms && module.ends_with("norm"),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn none(self) -> bool {
+        self == Self::default()
+    }
+}
+
 /// The adapter of a linear `[out, in]`: A `[R, in]` and B `[out, R]`.
 pub fn of(weight: Param) -> (Param, Param) {
     let rank = Dim::Sym(Symbol::Lora);
@@ -112,10 +164,12 @@ impl Body {
 }
 
 impl Architecture {
-    /// The adapters' tensors.
-    pub fn adapters(&self, targets: Targets) -> Vec<Weight> {
+    /// What is trained beside the frozen model: the adapters' tensors, and copies of modules.
+    pub fn trained(&self, targets: Targets, copied: Copied) -> Vec<Weight> {
         let all: Vec<usize> = (0..self.layers()).collect();
-        self.adapters_in(targets, &all)
+        let mut trained = self.adapters_in(targets, &all);
+        trained.extend(self.copies_in(copied, &all, true, true));
+        trained
     }
 
     /// The adapters' tensors of these layers.
@@ -137,5 +191,22 @@ impl Architecture {
             kind.sublayers.iter().for_each(|sublayer| sublayer.body.linears(&mut add));
         }
         all
+    }
+
+    /// The trained copies of these layers' modules, and of what is before the first (`embedding`) and after the last one
+    /// (`head`). A tied output embedding that is copied is tied no longer.
+    #[inline(never)] // apart: a first visit has none
+    pub fn copies_in(&self, copied: Copied, layers: &[usize], embedding: bool, head: bool) -> Vec<Weight> {
+        if copied.none() {
+            return Vec::new();
+        }
+        let mut own = self.weights_in(layers, embedding, head);
+        if self.shares_head() && head {
+            own.retain(|weight| embedding || weight.param != EMBED);
+            own.push(Weight { param: LM_HEAD, count: 1 });
+        }
+        own.retain(|weight| copied.covers(&weight.param));
+        own.iter_mut().for_each(|weight| weight.param.half = Half::Copy);
+        own
     }
 }

@@ -27,6 +27,8 @@ pub enum Half {
     A,
     /// The adapter's second matrix, up to the output.
     B,
+    /// A copy of the tensor, trained in its place (peft, `modules_to_save`).
+    Copy,
 }
 
 /// A parameter tensor and how many layers have it.

@@ -173,7 +173,7 @@ keys! {
     OptimBits "optim_bits", Advanced, Kind::Choice(&["32", "8", "4"]), Yes;
     GaloreRank "galore_rank", Advanced, count(1, 65_536), Yes;
     LoraDropout "lora_dropout", Advanced, Kind::Probability, Yes;
-    ModulesToSave "modules_to_save", Advanced, Kind::Text, NotYet;
+    ModulesToSave "modules_to_save", Advanced, Kind::Text, Yes;
     PrepareModelForKbitTraining "prepare_model_for_kbit_training", Advanced, Kind::Flag, Yes;
     QuantMethod "quant_method", Advanced, Kind::Choice(&["bitsandbytes", "gptq", "awq"]), Yes;
     Autocast "autocast", Advanced, Kind::Text, Yes;

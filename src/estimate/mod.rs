@@ -10,7 +10,7 @@ mod sharding;
 mod totals;
 mod walk;
 
-use crate::architecture::Architecture;
+use crate::architecture::{Architecture, Weight};
 use crate::config::{Config, Gpu, Problem};
 use crate::ledger::engine::Engine;
 use crate::ledger::tape::Gradients;
@@ -278,15 +278,17 @@ fn live<'r>(rows: impl Iterator<Item = &'r Entry>) -> Live {
 fn count(model: &Architecture, setup: &Setup, on_rank: u64, lora_rank: u64) -> Parameters {
     let mut symbols = model.symbols;
     symbols.set(Symbol::Lora, lora_rank);
-    let adapters = setup.lora.map(|lora| model.adapters(lora.targets));
+    let adapters = setup.lora.map(|lora| model.trained(lora.targets, lora.copied));
     let mut by_group = [0_u64; Group::ALL.len()];
+    let elements = |weight: &Weight| weight.param.shape.elements(&symbols).saturating_mul(weight.count);
     for weight in model.weights().iter().chain(adapters.iter().flatten()) {
-        let elements = weight.param.shape.elements(&symbols).saturating_mul(weight.count);
         let sum = &mut by_group[weight.param.group as usize];
-        *sum = sum.saturating_add(elements);
+        *sum = sum.saturating_add(elements(weight));
     }
     let total = by_group.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
-    let trainable = adapters.map_or(total, |_| by_group[Group::Adapter as usize]);
+    let trainable = adapters.map_or(total, |trained| {
+        trained.iter().fold(0_u64, |sum, weight| sum.saturating_add(elements(weight)))
+    });
     // Experts are all alike, and a token passes the router's choice of them.
     let (experts, chosen) = (symbols.get(Symbol::E), symbols.get(Symbol::Top));
     let routed = by_group[Group::Experts as usize];

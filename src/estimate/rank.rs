@@ -4,8 +4,8 @@ use super::peak::Scene;
 use super::setup::Setup;
 use super::{BetweenSteps, live, megatron};
 use crate::allocator::Lasting;
-use crate::architecture::{Architecture, Weight};
-use crate::config::Config;
+use crate::architecture::{Architecture, Half, Weight};
+use crate::config::{Config, OptimizerImpl};
 use crate::ledger::activations::Megatron;
 use crate::ledger::engine::{Buffer, Engine, Script, Shares};
 use crate::ledger::rows::Rows;
@@ -77,7 +77,11 @@ impl Job<'_> {
             Some(stored) => quantized::parameters(&base, stored, setup.stored, symbols),
             None => weights::parameters(&base, setup.stored, symbols),
         };
+        // Copies of modules come last, and have a type of their own.
+        let (adapters, copies): (Vec<Weight>, Vec<Weight>) =
+            adapters.into_iter().partition(|weight| weight.param.half != Half::Copy);
         parameters.extend(weights::parameters(&adapters, setup.adapter, symbols));
+        parameters.extend(weights::parameters(&copies, setup.copy, symbols));
         let trained = if setup.lora.is_some() { &adapters } else { &base };
         let dtensor = plan.run.dtensor;
         let stream = (setup.compute.weight, dtensor);
@@ -90,24 +94,44 @@ impl Job<'_> {
             None => *weight,
         };
         let lasting: Vec<Weight> = if passing { Vec::new() } else { trained.iter().map(laid_out).collect() };
-        let gradients = weights::gradients(&lasting, setup.gradient, setup.gradient_buffer, symbols);
+        let mut gradients = weights::gradients(&lasting, setup.gradient, setup.gradient_buffer, symbols);
+        let alike = if passing { &[][..] } else { copies.as_slice() };
+        gradients.extend(weights::gradients(alike, setup.copy, setup.gradient_buffer, symbols));
+        // An engine that steps on a flat copy has them all in it.
+        let apart = if stepped.is_some() { &[][..] } else { copies.as_slice() };
         let stepped = stepped.as_deref().unwrap_or(trained);
         let optimizer::States { rows: mut states, host: paged } =
             optimizer::states(stepped, setup.stepping, symbols);
         host = host.saturating_add(paged);
         states.extend(optimizer::steps(stepped, setup.stepping, steps, symbols));
         let mut temporaries = optimizer::temporaries(stepped, setup.stepping, symbols);
+        let bytes = |rows: &[Entry]| rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
         if let Some(dtensor) = dtensor.filter(|_| matches!(engine, Engine::Alone) && !passing) {
             // They are gone before the step makes the rest.
             let moved = weights::redistributed(trained, dtensor, setup.gradient, symbols);
-            let bytes = |rows: &[Entry]| rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
             if bytes(&moved) > bytes(&temporaries) {
                 temporaries = moved;
+            }
+        }
+        if !apart.is_empty() {
+            let stepping = setup.stepping_of_copies(engine);
+            let optimizer::States { rows, host: paged } = optimizer::states(apart, stepping, symbols);
+            host = host.saturating_add(paged);
+            states.extend(rows);
+            states.extend(optimizer::steps(apart, stepping, 0, symbols));
+            let own = optimizer::temporaries(apart, stepping, symbols);
+            // Tensors of one type are stepped on together, but the list made for the first type is there until that of
+            // the next has taken its name (`_multi_tensor_adam`); what is made tensor by tensor is gone before.
+            if stepping.implementation == OptimizerImpl::Foreach {
+                temporaries.extend(own);
+            } else if bytes(&own) > bytes(&temporaries) {
+                temporaries = own;
             }
         }
         let mut inputs = weights::inputs(model, setup.compute.weight, symbols, &plan.run);
         if engine.has_buckets() {
             inputs.extend(weights::buckets(trained, setup.gradient, symbols));
+            inputs.extend(weights::buckets(&copies, setup.copy, symbols));
         }
         inputs.extend(held);
         let [offloads_parameters, offloads_states] = engine.offloads();
@@ -120,6 +144,7 @@ impl Job<'_> {
         }
         let mut weights = base;
         weights.extend(adapters);
+        weights.extend(copies);
         let buffered = setup.gradient_buffer;
         Rank {
             weights,

@@ -2,7 +2,7 @@
 
 use super::{megatron, totals};
 use crate::architecture::Architecture;
-use crate::architecture::adapters::Targets;
+use crate::architecture::adapters::{Copied, Targets};
 use crate::config::{
     Attention, Config, GradDtype, LoraDtype, Loss, Method, Optimizer, OptimizerImpl, Precision, Problem,
     ProblemKind, Quantization, Recompute, Stack,
@@ -23,6 +23,9 @@ pub(super) struct Setup {
     pub(super) stored: Dtype,
     /// Element type in which it keeps adapters.
     pub(super) adapter: Dtype,
+    /// Element type of the copies of modules that are trained beside them (peft, `modules_to_save`): the base's own;
+    /// FSDP's mixed precision makes fp32 shards of all that is trained.
+    pub(super) copy: Dtype,
     /// Forward runs under `torch.autocast`.
     pub(super) autocast: bool,
     /// Element type in which gradients are kept.
@@ -30,6 +33,8 @@ pub(super) struct Setup {
     /// Gradients live in a buffer that is never freed.
     pub(super) gradient_buffer: bool,
     pub(super) stepping: Stepping,
+    /// The optimizer keeps a master copy of what is trained in 16 bits.
+    pub(super) mastered: bool,
     /// Adapters over a frozen base.
     pub(super) lora: Option<Lora>,
     /// How the base is stored under `qlora`.
@@ -73,7 +78,11 @@ impl Setup {
             // peft leaves adapters in the base's own type, or makes them fp32.
             let dtype = if config.lora_dtype == LoraDtype::Bf16 { adapter } else { Dtype::Fp32 };
             let dropout = config.advanced.get("lora_dropout").and_then(serde_json::Value::as_f64);
-            Lora { targets, dtype, dropout: dropout.is_some_and(|p| p > 0.0) }
+            let copied = config.advanced.get("modules_to_save").map(text_of).unwrap_or_default();
+            let (copied, unknown) = Copied::parse(&copied);
+            warnings
+                .extend(unknown.into_iter().map(|word| note("modules_to_save", word, words::UNCOUNTED_COPY)));
+            Lora { targets, dtype, dropout: dropout.is_some_and(|p| p > 0.0), copied }
         });
         let adapter = lora.map_or(weight, |lora| lora.dtype);
         // FSDP's mixed precision keeps fp32 shards of what is trained, which are their own master copy, and computes in
@@ -88,6 +97,7 @@ impl Setup {
         };
         let trained = if lora.is_some() { adapter } else { stored };
         // An fp32 adapter is its own master copy.
+        let mastered = engine.has_master() || master;
         let master = engine.has_master() || (master && trained != Dtype::Fp32);
         let asked = match config.grad_dtype {
             // Megatron accumulates into fp32 beside a master copy; everybody else keeps the weight's own type.
@@ -135,9 +145,11 @@ impl Setup {
             compute: Compute { weight, matmul },
             stored,
             adapter,
+            copy: if gathered.is_some() { Dtype::Fp32 } else { weight },
             autocast: autocast || weight != matmul,
             gradient,
             gradient_buffer: views || ((built || gradient != trained) && !stepping.in_backward()),
+            mastered,
             stepping,
             lora,
             quantized,
@@ -149,7 +161,15 @@ impl Setup {
     /// How the model's parameters are stored.
     pub(super) fn storage(&self) -> Storage {
         let adapters = self.lora.map(|lora| (lora.targets, self.adapter));
-        Storage { base: self.stored, quantized: self.quantized, adapters }
+        let copied = self.lora.map_or_else(Copied::default, |lora| lora.copied);
+        let copied = (copied, self.copy);
+        Storage { base: self.stored, quantized: self.quantized, adapters, copied }
+    }
+
+    /// How the trained copies of modules are stepped on.
+    pub(super) fn stepping_of_copies(&self, engine: &Engine) -> Stepping {
+        let master = engine.has_master() || (self.mastered && self.copy != Dtype::Fp32);
+        Stepping { master, state: if master { Dtype::Fp32 } else { self.copy }, ..self.stepping }
     }
 
     pub(super) fn plan(
@@ -220,7 +240,7 @@ impl Setup {
             recompute_layers,
             keep_logits: flag(config, "keep_logits"),
             criterion,
-            joined: model.shares_head() && layout.pp == 1,
+            joined: self.lora.is_none() && model.shares_head() && layout.pp == 1,
         }
     }
 }

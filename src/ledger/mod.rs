@@ -197,7 +197,7 @@ pub struct Entry {
     pub tensor: &'static Tensor,
     /// Module path below the layer, in the framework's words, e.g. `self_attn.q_proj` (may be empty).
     pub module: &'static str,
-    /// Which half of an adapter on that module, as a path (`lora_A.weight`); empty otherwise.
+    /// Which half of an adapter on that module, or which copy of its own, as a path (`lora_A.weight`); empty otherwise.
     pub part: &'static str,
     /// Block of the figure.
     pub block: Block,

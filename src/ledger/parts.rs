@@ -237,7 +237,7 @@ impl<'n> Layers<'n, '_> {
                 recomputed: recomputes(position),
                 // Nothing before the first layer is trained: its input needs no gradient, unless recomputation asks for
                 // it (transformers, `enable_input_require_grads`).
-                first: position == 0 && self.plan.run.frozen && self.plan.recompute_layers == 0,
+                first: position == 0 && !self.plan.run.trains_embedding() && self.plan.recompute_layers == 0,
                 opens: any && index == 0,
                 follows: any && index == 1,
                 closes: any && index + 1 == order.len(),
@@ -467,7 +467,7 @@ fn embedding_part<'n>(
         tape.hand_over(source);
     }
     tape.hand_over(y);
-    if !plan.run.frozen {
+    if plan.run.trains_embedding() {
         // Both stacks, and a tied head, read one table: its gradient is added up from part to part.
         if plan.joined || side == Side::Encoder {
             let in_place = compute.autocast() || side == Side::Encoder;

@@ -19,6 +19,8 @@ pub(super) fn row(
         Half::Whole => "",
         Half::A => "lora_A.weight",
         Half::B => "lora_B.weight",
+        Half::Copy if param.path.ends_with(".bias") => "modules_to_save.bias",
+        Half::Copy => "modules_to_save.weight",
     };
     let row = Entry::lasting((tensor, module), (block, param.group), (shape, dtype), count, numbers);
     Entry { part, ..row }
@@ -31,6 +33,7 @@ pub(crate) fn parameters(weights: &[Weight], dtype: Dtype, numbers: &Symbols) ->
             Half::Whole => &tensors::WEIGHT,
             Half::A => &tensors::LORA_A,
             Half::B => &tensors::LORA_B,
+            Half::Copy => &tensors::MODULE_COPY,
         };
         row(tensor, w.param, Block::Parameters, (w.param.shape, w.param.dtype(dtype)), w.count, numbers)
     };

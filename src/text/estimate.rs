@@ -12,6 +12,11 @@ pub const UNKNOWN_TARGET: Text = Text::new(
     "lora_targets: no linear layer is called “{value}”; accepted are all-linear, or names such as q_proj, v_proj, down_proj (short: q, v, down)",
     "lora_targets：没有名为“{value}”的线性层；可用 all-linear，或 q_proj、v_proj、down_proj 等名称（可简写为 q、v、down）",
 );
+/// A module to save that is of no known kind.
+pub const UNCOUNTED_COPY: Text = Text::new(
+    "modules_to_save: “{value}” is not counted; counted are the embedding (embed_tokens, wte, …), the head (lm_head, score, …) and norm (every norm)",
+    "modules_to_save：未计入“{value}”；可计入的有词嵌入（embed_tokens、wte 等）、输出头（lm_head、score 等）和 norm（所有归一化层）",
+);
 /// flash attention in fp32.
 pub const FLASH_NEEDS_16_BIT: Text = Text::new(
     "attention: flash attention has no fp32 kernel; the memory-efficient kernel was used",

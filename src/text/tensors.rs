@@ -594,6 +594,11 @@ tensors! {
     why "The second of the two small matrices that LoRA trains instead of the weight." "LoRA 代替权重训练的两个小矩阵中的第二个。",
     release "A smaller rank or fewer targets." "减小秩或减少目标模块。";
 
+    MODULE_COPY, "", "peft/utils/other.py: ModulesToSaveWrapper",
+    name "trained copy of a module" "模块的可训练副本",
+    why "modules_to_save trains a copy of the module in the base's own type; the frozen original stays beside it." "modules_to_save 训练的是该模块的副本（类型与基座相同），冻结的原件仍然保留。",
+    release "Fewer modules in modules_to_save." "减少 modules_to_save 中的模块。";
+
     NORM_FP32_INPUT, "fp32_input", MODELING,
     name "fp32 copy of the norm's input" "归一化输入的 fp32 副本",
     why "LlamaRMSNorm casts its 16-bit input to fp32 and two operators keep that copy: twice the size of the layer's own stream." "LlamaRMSNorm 先把 16 位输入转成 fp32，且有两个算子要保留它：是残差流自身大小的两倍。",

@@ -47,7 +47,7 @@ pub(crate) fn embedding(tape: &mut Tape, of: &Embedding, run: &Run, side: Side) 
     let table = |tape: &mut Tape, weight: Param, shape| {
         tape.enter(weight.module(), Group::Embedding);
         let back = match run.dtensor {
-            _ if run.frozen => Back::Fresh,
+            _ if run.freezes(&weight) => Back::Fresh,
             Some(dtensor) => Back::Weight(dtensor.gradient(weight, tape.numbers())),
             None => Back::Weight(weight),
         };
@@ -204,6 +204,9 @@ pub(crate) fn loss(
             hidden = scaled;
         }
     }
+    // A copy is a weight of its own, also where the original is the embedding's.
+    let copied = run.copied().head;
+    let run = &Run { frozen: run.frozen && !copied, ..*run };
     match model.head.output {
         Output::Classes(classifier) => return classes(tape, hidden, None, classifier, run, keep_logits),
         Output::Pooled(pooler, classifier) => {
@@ -213,7 +216,7 @@ pub(crate) fn loss(
     }
     hidden = super::dtensor::gathered(tape, hidden, run);
     tape.enter("lm_head", Group::LmHead);
-    let weight = if model.shares_head() { weights::EMBED } else { weights::LM_HEAD };
+    let weight = if model.shares_head() && !copied { weights::EMBED } else { weights::LM_HEAD };
     if criterion != Criterion::Standard {
         // The labels are shifted first.
         let labels = tape.constant("shift", LABELS, Dtype::Int64);

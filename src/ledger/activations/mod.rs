@@ -25,8 +25,8 @@ use linear::linear;
 use super::quantized::Quantized;
 use super::tape::{Back, Tape, Var};
 use super::{Dim, Dtype, Shape, Symbol};
-use crate::architecture::adapters::Targets;
-use crate::architecture::{Body, Layer, Sublayer};
+use crate::architecture::adapters::{Copied, Targets};
+use crate::architecture::{Body, Layer, Param, Sublayer};
 
 /// In which element types the model computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +93,21 @@ impl Run {
     pub(crate) const fn stream(&self) -> Shape {
         if self.megatron.is_some() || self.dtensor.is_some() { megatron::STREAM } else { STREAM }
     }
+
+    /// Modules that are trained as copies.
+    pub(crate) fn copied(&self) -> Copied {
+        self.lora.map_or_else(Copied::default, |lora| lora.copied)
+    }
+
+    /// Whether a gradient flows back to the embedding of tokens.
+    pub(crate) fn trains_embedding(&self) -> bool {
+        !self.frozen || self.copied().embedding
+    }
+
+    /// Whether a parameter of the model is not trained (its copy neither).
+    fn freezes(&self, param: &Param) -> bool {
+        self.frozen && !self.copied().covers(param)
+    }
 }
 
 /// LoRA adapters on some linears.
@@ -103,6 +118,8 @@ pub(crate) struct Lora {
     pub(crate) dtype: Dtype,
     /// Their input passes through dropout.
     pub(crate) dropout: bool,
+    /// What is trained beside them.
+    pub(crate) copied: Copied,
 }
 
 pub(crate) const B: Dim = Dim::Sym(Symbol::B);

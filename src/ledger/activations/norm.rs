@@ -8,7 +8,7 @@ use crate::text::tensors;
 
 /// The norm that a layer has.
 pub(super) fn norm(tape: &mut Tape, x: Var, norm: &Norm, run: &Run) -> Var {
-    let frozen = run.frozen;
+    let frozen = run.freezes(&norm.weight);
     tape.enter(norm.weight.module(), norm.weight.group);
     match norm.kind {
         Normalisation::Rms if run.dtensor.is_some() => fused(tape, x, norm, frozen),

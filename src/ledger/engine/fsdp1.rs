@@ -87,10 +87,9 @@ impl Fsdp {
         let elements = unit.elements(trained, self.aligned(first.dtype), numbers);
         let path = if unit.name == "layers" { "layers.flat_param" } else { "model.flat_param" };
         let shape = Shape::flat(elements).sharded(self.shards);
-        Some(Weight {
-            param: Param { path, group: Group::Other, shape, half: Half::Whole, fp32: false },
-            count,
-        })
+        // What is around the layers has no adapters: what is trained of it are copies.
+        let half = if first.weight.param.half == Half::Copy { Half::Copy } else { Half::Whole };
+        Some(Weight { param: Param { path, group: Group::Other, shape, half, fp32: false }, count })
     }
 
     /// How many of a unit's trained tensors this rank's part of the flat parameter holds something of: that of the

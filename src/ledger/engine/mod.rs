@@ -74,7 +74,7 @@ pub(crate) struct Fsdp {
 pub(crate) struct Shares {
     /// Of the model's own weights.
     pub(crate) base: Vec<Weight>,
-    /// Of adapters.
+    /// Of adapters, and of trained copies of modules.
     pub(crate) adapters: Vec<Weight>,
     /// Step counters of tensors that share a flat one with another.
     pub(crate) steps: u64,
@@ -197,6 +197,7 @@ impl Engine {
             steps: 0,
             stepped: None,
         };
+        shares.adapters.extend(model.copies_in(storage.copied.0, &layers, stage.embeds(), stage.ends()));
         match self {
             // What is quantised stays what it is, in its own flat parameter.
             Self::Fsdp(fsdp) if fsdp.flat && storage.quantized.is_none() => {

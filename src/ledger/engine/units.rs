@@ -1,7 +1,7 @@
 //! The parts of the model that an engine treats as one: each layer, and what is around the layers.
 
-use crate::architecture::adapters::{self, Targets};
-use crate::architecture::{Architecture, Weight};
+use crate::architecture::adapters::{self, Copied, Targets};
+use crate::architecture::{Architecture, Half, Param, Weight, weights};
 use crate::ledger::quantized::Quantized;
 use crate::ledger::weights::row;
 use crate::ledger::{Block, Dtype, Entry, Group, Phase, Shape, Stage, Symbols, Tensor};
@@ -31,8 +31,10 @@ pub(crate) struct Storage {
     pub(crate) base: Dtype,
     /// Where its linears are quantised.
     pub(crate) quantized: Option<Quantized>,
-    /// Which linears have adapters, and their type: then nothing else is trained.
+    /// Which linears have adapters, and their type: then nothing else is trained but copies of modules.
     pub(crate) adapters: Option<(Targets, Dtype)>,
+    /// Which modules have a trained copy, and its type.
+    pub(crate) copied: (Copied, Dtype),
 }
 
 impl Storage {
@@ -46,6 +48,23 @@ impl Storage {
             }
             None => Stored { weight, shape: param.shape, dtype: param.dtype(self.base), trained },
         }
+    }
+
+    /// The trained copy of a parameter.
+    fn copied(self, param: Param) -> Stored {
+        let param = Param { half: Half::Copy, ..param };
+        let weight = Weight { param, count: 1 };
+        Stored { weight, shape: param.shape, dtype: param.dtype(self.copied.1), trained: true }
+    }
+
+    /// Adds the trained copies of a unit's parameters.
+    fn copy(self, unit: &mut Unit) {
+        if self.copied.0.none() {
+            return;
+        }
+        let own: Vec<Param> = unit.params.iter().map(|stored| stored.weight.param).collect();
+        let own = own.into_iter().filter(|param| param.half == Half::Whole && self.copied.0.covers(param));
+        own.for_each(|param| unit.add(self.copied(param)));
     }
 }
 
@@ -81,6 +100,7 @@ impl Units {
                     }
                 }
             }
+            storage.copy(&mut unit);
             unit.in_declared_order();
             unit
         };
@@ -94,6 +114,10 @@ impl Units {
         let mut add = |param| head.add(storage.stored(Weight { param, count: 1 }));
         model.final_norm.iter().for_each(|norm| norm.params(&mut add));
         model.head.params(model.tied, &mut add);
+        if model.shares_head() && storage.copied.0.head {
+            head.add(storage.copied(weights::LM_HEAD));
+        }
+        [&mut embedding, &mut head].into_iter().for_each(|unit| storage.copy(unit));
         let kinds = encoder.iter().flat_map(|encoder| &encoder.kinds).chain(&model.kinds);
         Self { kinds: kinds.map(kind).collect(), embedding, head, tied: model.tied }
     }

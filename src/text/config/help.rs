@@ -423,7 +423,10 @@ const fn words(key: Key) -> (Text, Text) {
         ),
         Key::ModulesToSave => (
             Text::new("Modules trained in full", "完整训练的模块"),
-            Text::new("Modules that peft trains and saves whole", "peft 完整训练并保存的模块"),
+            Text::new(
+                "peft trains a copy of each: embed_tokens, lm_head, norm",
+                "peft 各训练一份副本：embed_tokens、lm_head、norm",
+            ),
         ),
         Key::PrepareModelForKbitTraining => (
             Text::new("Prepared for k-bit training", "k 位训练预处理"),
