@@ -284,3 +284,35 @@ fn an_engine_on_a_stage_holds_that_stage_alone() {
         }
     }
 }
+
+/// ArcticTraining's checkpoint moves each layer's input to the host and brings one back at a time, so the peak loses all
+/// of them but the one whose layer runs backward; every rank of a node has its own in the node's memory.
+#[test]
+fn offloaded_layer_inputs_are_in_host_memory() {
+    let ask = |offload: &str| {
+        let link = format!(
+            "model=llama-3.1-8b&precision=bf16&seq=16384&recompute=full&loss=fused&attention=flash&gpus=8\
+             &data_parallel=fsdp&grad_dtype=bf16{offload}"
+        );
+        estimate(&Config::from_link(&link).config).expect("a shipped model")
+    };
+    let (kept, offloaded) = (ask(""), ask("&offload=activations"));
+    let input = 16_384 * 4096 * 2;
+    let residual = |estimate: &Estimate| {
+        let rows = estimate.ledger.iter().filter(|row| row.tensor.id == "layer_input");
+        rows.map(|row| row.bytes).sum::<u64>()
+    };
+    assert_eq!((residual(&kept), residual(&offloaded)), (32 * input, 0));
+    assert_eq!((kept.host, offloaded.host), (0, 8 * 32 * input));
+    // In a layer's backward its own input and those of all layers before it were kept. The reentrant checkpoint runs the
+    // layer's forward to its end, and holds its input and its output while backward runs.
+    let live = |estimate: &Estimate, moment: &str| {
+        let at = estimate.timeline.iter().find(|instant| instant.moment.to_string() == moment);
+        at.expect("every layer runs backward").live.sum()
+    };
+    for layer in 2..31 {
+        let moment = format!("backward:{layer}");
+        let saved = live(&kept, &moment) - live(&offloaded, &moment);
+        assert_eq!(saved, (layer + 1 - 2) * input, "{moment}");
+    }
+}

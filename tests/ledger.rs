@@ -17,7 +17,12 @@ fn cluster()
     let switches = switches.prop_map(move |switches| {
         names.into_iter().zip(switches).map(|(name, on)| (name.to_owned(), on.into())).collect()
     });
-    let offload = vec![vec![], vec![Offload::Optimizer], vec![Offload::Optimizer, Offload::Parameters]];
+    let offload = vec![
+        vec![],
+        vec![Offload::Activations],
+        vec![Offload::Optimizer],
+        vec![Offload::Optimizer, Offload::Parameters, Offload::Activations],
+    ];
     let gpus = prop::sample::select(vec![1_u64, 2, 3, 8]);
     (gpus, prop::sample::select(DataParallel::ALL), switches, prop::sample::select(offload))
 }

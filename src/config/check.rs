@@ -1,6 +1,6 @@
 //! What no key can say alone: values that exclude each other, have no effect here, or have none yet.
 
-use super::choices::{DataParallel, Loss, Method, Offload, Quantization, Recompute};
+use super::choices::{DataParallel, Loss, Method, Offload, Quantization, Recompute, Stack};
 use super::keys::{Effect, Key, Section};
 use super::problem::{Problem, ProblemKind};
 use super::{Config, Read};
@@ -240,6 +240,13 @@ impl Check {
 
     fn not_yet(&mut self) {
         let default = Config::default();
+        // Of activations, only the layer inputs that full recomputation keeps are moved.
+        let config = &self.config;
+        let moved = config.recompute == Recompute::Full && config.stack != Stack::MegatronCore;
+        if config.offload.contains(&Offload::Activations) && !moved {
+            let value = Offload::Activations.word();
+            self.problems.push(Problem::new(Key::Offload.word(), value, ProblemKind::NotYet));
+        }
         for &key in Key::ALL {
             let word = key.word();
             if key.section() == Section::Advanced && self.config.advanced.is_empty() {

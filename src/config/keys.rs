@@ -138,7 +138,7 @@ keys! {
     Ep "ep", Cluster, DEGREE, Yes, ep;
     Etp "etp", Cluster, DEGREE, Yes, etp;
     DataParallel "data_parallel", Cluster, Kind::Choice(DataParallel::WORDS), Yes, data_parallel;
-    Offload "offload", Cluster, Kind::List(Offload::WORDS), Only(&["optimizer", "parameters"]), offload;
+    Offload "offload", Cluster, Kind::List(Offload::WORDS), Yes, offload;
 
     ReduceDtype "reduce_dtype", Advanced, Kind::Choice(&["fp32", "bf16"]), Yes;
     FsdpVersion "fsdp_version", Advanced, count(1, 2), Yes;

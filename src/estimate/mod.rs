@@ -240,7 +240,9 @@ fn all_of(walked: Walked) -> Estimate {
         stage: stage.rank,
         blocks: step.worst.live.by_block(),
     };
-    let (host, on_rank, symbols) = (rank.host, rank.elements(), rank.symbols);
+    // Every rank of a node has its own.
+    let host = rank.host.saturating_mul(config.gpus_per_node.min(config.gpus).max(1));
+    let (on_rank, symbols) = (rank.elements(), rank.symbols);
     let mut ledger = rank.ledger(&scene, &step.buffers);
     ledger.extend(workspaces);
     let mut blocks = step.largest;

@@ -44,7 +44,7 @@ pub(super) struct Rank {
     buffered: bool,
     /// Bytes that the step leaves until gradients are dropped.
     left_by_step: u64,
-    /// Offloaded bytes.
+    /// Offloaded bytes of this rank.
     pub(super) host: u64,
     /// What the engine makes and frees in a step; gradients are its own then.
     pub(super) script: Option<Script>,
@@ -72,6 +72,7 @@ impl Job<'_> {
         let Self { model, setup, plan, symbols, engine, parts, .. } = *self;
         let shares = engine.shares(model, setup.storage(), stage, symbols);
         let (held, mut host) = engine.lasting(&shares, symbols);
+        host = host.saturating_add(parts.offloaded(stage));
         let Shares { base, adapters, steps, stepped } = shares;
         let mut parameters = match setup.quantized {
             Some(stored) => quantized::parameters(&base, stored, setup.stored, symbols),

@@ -4,8 +4,8 @@ use super::{megatron, totals};
 use crate::architecture::Architecture;
 use crate::architecture::adapters::{Copied, Targets};
 use crate::config::{
-    Attention, Config, GradDtype, LoraDtype, Loss, Method, Optimizer, OptimizerImpl, Precision, Problem,
-    ProblemKind, Quantization, Recompute, Stack,
+    Attention, Config, GradDtype, LoraDtype, Loss, Method, Offload, Optimizer, OptimizerImpl, Precision,
+    Problem, ProblemKind, Quantization, Recompute, Stack,
 };
 use crate::ledger::activations::{Compute, Criterion, DTensor, Kernel, Lora, Megatron, Run, Samples};
 use crate::ledger::engine::{Engine, Storage};
@@ -238,6 +238,7 @@ impl Setup {
             run,
             gradients,
             recompute_layers,
+            offloads_inputs: config.offload.contains(&Offload::Activations),
             keep_logits: flag(config, "keep_logits"),
             criterion,
             joined: self.lora.is_none() && model.shares_head() && layout.pp == 1,

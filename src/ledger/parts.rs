@@ -61,6 +61,8 @@ pub(crate) struct Plan {
     pub(crate) gradients: Gradients,
     /// Recompute this many of the first layers of each stage.
     pub(crate) recompute_layers: usize,
+    /// What recomputation keeps of a layer is moved to the host.
+    pub(crate) offloads_inputs: bool,
     /// The program holds the logits beyond the loss.
     pub(crate) keep_logits: bool,
     pub(crate) criterion: Criterion,
@@ -115,6 +117,11 @@ impl<'n> Part<'n> {
         self.tape.forward.iter().any(|event| event.storage == storage)
     }
 
+    /// Bytes that its forward moves to the host.
+    pub(crate) fn offloaded(&self) -> u64 {
+        self.tapes().fold(0, |sum, tape| sum.saturating_add(tape.offloaded))
+    }
+
     /// What backward keeps from forward.
     pub(crate) fn saved(&self) -> impl Iterator<Item = &Storage> {
         let tape = self.bare.as_ref().unwrap_or(&self.tape);
@@ -160,6 +167,21 @@ impl<'n> Parts<'n> {
             middle: Some(middle),
             loss: loss_part(model, exchanged, plan),
         }
+    }
+
+    /// Bytes of activations that a rank of this stage has in host memory at most: of the micro-batch that runs, and of
+    /// those that wait for their backward.
+    pub(crate) fn offloaded(&self, stage: &super::Stage) -> u64 {
+        let of = |chunk: &Chunk| {
+            let layers = chunk.layers.clone().map(|layer| self.layer(layer).offloaded());
+            layers.fold(0, u64::saturating_add)
+        };
+        let each: Vec<u64> = stage.chunks.iter().map(of).collect();
+        let at = |turn: &super::schedule::Turn| {
+            let waiting = each.iter().zip(&turn.waiting).map(|(bytes, waits)| bytes.saturating_mul(*waits));
+            waiting.fold(each.get(turn.chunk).copied().unwrap_or(0), u64::saturating_add)
+        };
+        stage.turns.iter().map(at).max().unwrap_or(0)
     }
 
     /// The part that the layer at this position runs.
@@ -343,9 +365,11 @@ impl<'n> Turn<'n, '_> {
         }
         // The recomputed forward reads the kept input, which is counted by the first.
         let divided = run.megatron.and_then(|megatron| megatron.divided_inputs);
+        let offloaded = self.plan.offloads_inputs && run.megatron.is_none();
         let x = match divided {
             // The kept part is gathered first.
             Some(_) => tape.gathered(run.stream(), self.stream()),
+            None if offloaded => tape.brought_back(run.stream(), self.stream()),
             None => tape.foreign(run.stream(), self.stream(), needs_grad),
         };
         let mut shared = self.shared(&mut tape, false);
@@ -360,6 +384,14 @@ impl<'n> Turn<'n, '_> {
             // Megatron's checkpoint runs all of the forward again, and holds what comes out.
             tape.run_backward(y, Some(x), self.plan.gradients);
             tape.drop(y);
+        } else if offloaded {
+            // So does the one that offloads (ArcticTraining, `CheckpointFunctionWithCPUOffload`): PyTorch's reentrant
+            // checkpoint, which holds the input that it brought back as well, and leaves autocast before backward.
+            tape.leave_autocast();
+            self.add_up(&mut tape, &shared);
+            tape.run_backward(y, Some(x), self.plan.gradients);
+            tape.drop(y);
+            tape.drop(x);
         } else {
             tape.stop_early();
             self.add_up(&mut tape, &shared);
@@ -370,6 +402,7 @@ impl<'n> Turn<'n, '_> {
         let x = bare.handed(run.stream(), self.stream(), true);
         match divided {
             Some(parts) => bare.keep_part_for_recomputation(x, parts),
+            None if offloaded => bare.offload_for_recomputation(x),
             None => bare.keep_for_recomputation(x),
         }
         let mut shared = self.shared(&mut bare, true);

@@ -884,6 +884,11 @@ tensors! {
     why "With full recomputation only this is kept of a layer; its backward runs the layer's forward again from it." "完全重计算时每层只保留它；反向时由它重新执行该层前向。",
     release "Offloading it to the host, or sequence parallelism." "卸载到主机内存，或序列并行。";
 
+    RETURNED_INPUT, "returned_input", "ArcticTraining/arctic_training/monkey_patches.py (CheckpointFunctionWithCPUOffload)",
+    name "layer input copied back from the host" "从主机拷回的层输入",
+    why "Offloading keeps the layer's input in host memory; its backward copies it back, recomputes from it, and holds it until it is through." "卸载把层输入放在主机内存；反向时拷回，由它重算，并持有到该层反向结束。",
+    release "Nothing needs to: one layer's at a time." "无须释放：每次只有一层的。";
+
     LOG_SOFTMAX, "log_softmax", "transformers/loss/loss_utils.py; pytorch/aten/src/ATen/native/LossNLL.cpp",
     name "log-softmax over the vocabulary, in fp32" "词表上的 fp32 log-softmax",
     why "Cross entropy keeps its log-probabilities for every token: 4 bytes × tokens × vocabulary. Backward makes two more of that size." "交叉熵为每个词元保留对数概率：4 字节 × 词元数 × 词表大小。反向时还会再产生两份同样大小的张量。",

@@ -24,6 +24,21 @@ impl Tape<'_> {
         self.var(Some(storage), shape, dtype, true)
     }
 
+    /// A layer's input, copied back from the host: by the checkpoint, which holds it beside the layer's program.
+    pub(crate) fn brought_back(&mut self, shape: Shape, dtype: Dtype) -> Var {
+        self.place("copy to device");
+        let storage = self.alloc(&tensors::RETURNED_INPUT, shape, dtype, Role::Working);
+        self.hold(storage);
+        self.var(Some(storage), shape, dtype, true)
+    }
+
+    /// Checkpointing keeps this input in host memory: nothing of it stays here.
+    pub(crate) fn offload_for_recomputation(&mut self, x: Var) {
+        let VarData { shape, dtype, .. } = self.vars[x.0];
+        let bytes = shape.elements(self.numbers).saturating_mul(dtype.bytes());
+        self.offloaded = self.offloaded.saturating_add(bytes);
+    }
+
     /// Checkpointing keeps a part of this input, in a tensor of its own, for the recomputation.
     pub(crate) fn keep_part_for_recomputation(&mut self, x: Var, parts: u16) {
         let VarData { shape, dtype, .. } = self.vars[x.0];
@@ -321,6 +336,13 @@ impl Tape<'_> {
     pub(crate) fn cache(&mut self, shape: Shape, dtype: Dtype) {
         let storage = self.alloc(&tensors::WEIGHT_COPY, shape, dtype, Role::Working);
         self.cached.push(storage);
+    }
+
+    /// Autocast's context ends: its cache lets go.
+    pub(crate) fn leave_autocast(&mut self) {
+        for copy in std::mem::take(&mut self.cached) {
+            self.release(copy);
+        }
     }
 
     /// The program forgets a variable.

@@ -263,6 +263,8 @@ pub(crate) struct Tape<'n> {
     attention_weights: Option<Var>,
     /// Its forward is a recomputation.
     recomputed: bool,
+    /// Bytes that its forward moves to the host, for backward.
+    pub(crate) offloaded: u64,
     /// Tensors that other parts read as well.
     common: Vec<Common>,
     /// Storages that the program holds until the layers of this stack have run.
@@ -316,6 +318,7 @@ impl<'n> Tape<'n> {
             unreduced: Vec::new(),
             attention_weights: None,
             recomputed: false,
+            offloaded: 0,
             common: Vec::new(),
             held_by_stack: Vec::new(),
             held_by_graph: Vec::new(),
