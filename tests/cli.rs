@@ -161,7 +161,10 @@ fn the_json_report_has_the_contract_s_names() {
         assert_eq!(keys(&report[band]), ["low", "expected", "high"]);
     }
     assert_eq!(keys(&report["fits"]), ["gpu", "capacity", "verdict", "spare"]);
-    assert_eq!(keys(&report["stages"][0]), ["stage", "peak", "allocated"]);
+    assert_eq!(
+        keys(&report["stages"][0]),
+        ["stage", "layers", "chunks", "in_flight", "peak", "blocks", "allocated", "device"]
+    );
     assert_eq!(keys(&report["timeline"][0]), ["moment", "live"]);
     let row = [
         "name", "block", "group", "shape", "dtype", "count", "bytes", "at_peak", "formula", "values", "from",
@@ -206,7 +209,7 @@ fn csv_has_a_row_for_every_tensor() {
 #[test]
 fn figures_are_svg_documents_each_its_own() {
     let mut seen = vec![];
-    for figure in ["bar", "timeline", "batch", "seq"] {
+    for figure in ["bar", "stages", "timeline", "batch", "seq"] {
         let output = run(&["--figure", figure]);
         assert_eq!((status(&output), err(&output)), (0, ""));
         assert!(out(&output).starts_with("<svg") && out(&output).trim_end().ends_with("</svg>"), "{figure}");
@@ -215,10 +218,10 @@ fn figures_are_svg_documents_each_its_own() {
     assert_eq!(out(&run(&["--format", "svg"])), seen[0]);
     let dark = run(&["theme=dark", "--format=svg", "--figure=bar", "--lang=zh"]);
     seen.push(out(&dark).to_owned());
-    assert!(seen[4].contains("优化器状态"));
+    assert!(seen[5].contains("优化器状态"));
     seen.sort();
     seen.dedup();
-    assert_eq!(seen.len(), 5);
+    assert_eq!(seen.len(), 6);
     assert!(out(&run(&["--figure", "bar", "--format", "csv"])).starts_with("name,"));
 }
 

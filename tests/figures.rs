@@ -3,7 +3,7 @@
 //! `INSTA_UPDATE=always cargo test --test figures` rewrites them.
 
 use trainmem::chart::{self, DARK, LIGHT, Look, Palette, Scene};
-use trainmem::config::{Config, Optimizer, Precision, Recompute, Units};
+use trainmem::config::{Config, Optimizer, Precision, Recompute, Schedule, Stack, Units};
 use trainmem::estimate::{Estimate, estimate};
 use trainmem::sweep::{BATCH, SEQ, Variable, what_if};
 use trainmem::text::Lang;
@@ -71,6 +71,38 @@ fn bars() {
             same(&format!("bar-{case}-{name}"), &chart::bar(&answer, &look));
         }
     }
+}
+
+/// The first stage holds the most activations.
+fn pipeline(pp: u64, vpp: u64) -> Config {
+    Config {
+        stack: Stack::MegatronCore,
+        gpus: 8 * pp,
+        tp: 8,
+        sp: true,
+        pp,
+        vpp,
+        schedule: if vpp > 1 { Schedule::Interleaved } else { Schedule::OneFOneB },
+        accumulation: 64,
+        seq: 8192,
+        gpu: Some("h100-80g".to_owned()),
+        ..config("llama-3.1-70b")
+    }
+}
+
+#[test]
+fn pipelines() {
+    let cases = [("of-4", pipeline(4, 1)), ("interleaved", pipeline(8, 5)), ("of-20", pipeline(20, 1))];
+    for (i, (case, config)) in cases.into_iter().enumerate() {
+        let answer = answer(&config);
+        for (name, palette, lang, width) in looks(i) {
+            let look = look(palette, lang, width, chart::stages_height(&answer, width));
+            same(&format!("stages-{case}-{name}"), &chart::stages(&answer, &look));
+        }
+    }
+    let answer = answer(&fits());
+    let look = look(&LIGHT, Lang::En, 960, chart::stages_height(&answer, 960));
+    same("stages-of-1-light-en-wide", &chart::stages(&answer, &look));
 }
 
 #[test]

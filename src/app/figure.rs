@@ -12,12 +12,14 @@ use super::el::{View, el, follow, none, part};
 use super::tabs::{Tab, tabs};
 use super::{State, export, programs, state::Answer};
 use crate::chart::{self, Look, Scene};
+use crate::estimate::Estimate;
 use crate::sweep::{self, Variable, what_if};
 use crate::text::app as text;
 
 /// The tabs; the first is shown first.
-const FIGURES: [Tab; 5] = [
+const FIGURES: [Tab; 6] = [
     ("bar", text::BAR),
+    (STAGES, text::STAGES),
     ("step", text::STEP),
     ("batch", text::OVER_BATCH),
     ("seq", text::OVER_SEQ),
@@ -25,6 +27,8 @@ const FIGURES: [Tab; 5] = [
 ];
 /// The figure over a key that is chosen.
 const ANY: &str = "key";
+/// The figure that only a pipeline has.
+const STAGES: &str = "stages";
 
 /// Height of all figures but the bar, in CSS pixels.
 const HEIGHT: u32 = 320;
@@ -62,9 +66,8 @@ pub(super) fn view(state: State, parts: Parts) -> View {
     let mut bar = el("div").attr("class", "bar");
     if parts.tabs {
         let shown = |state: State| state.figure.get();
-        bar = bar.child(tabs(state, "figure", text::FIGURES, &FIGURES, shown, |state, word| {
-            state.figure.set(word);
-        }));
+        let choose = |state: State, word| state.figure.set(word);
+        bar = bar.child(tabs(state, "figure", (text::FIGURES, &FIGURES), shown, choose, is_offered));
         frame = frame
             .attr("role", "tabpanel")
             .live("aria-labelledby", move || format!("figure-{}", state.figure.get()));
@@ -104,22 +107,32 @@ fn varied(state: State) -> View {
     el("label").attr("class", "varied").say(state, text::VARIED).child(select).into()
 }
 
-fn height(figure: &str, width: u32) -> u32 {
-    if figure == FIGURES[0].0 { chart::bar_height(width) } else { HEIGHT }
+/// The stages have a tab where there is a pipeline, and while they are looked at.
+fn is_offered(state: State, word: &str) -> bool {
+    word != STAGES || state.figure.get() == STAGES || state.config.with(|config| config.pp > 1)
+}
+
+fn height(figure: &str, estimate: &Estimate, width: u32) -> u32 {
+    match figure {
+        "bar" => chart::bar_height(width),
+        STAGES => chart::stages_height(estimate, width),
+        _ => HEIGHT,
+    }
 }
 
 /// The chosen figure, laid out for a width in CSS pixels.
 fn scene(state: State, answer: &Answer, width: u32) -> Scene {
     let (figure, shown) = (state.figure.get(), state.shown.get());
+    let Answer { config, estimate } = answer;
     let look = Look {
         palette: if shown.dark { &chart::DARK } else { &chart::LIGHT },
         lang: shown.lang,
         units: shown.units,
         width,
-        height: height(figure, width),
+        height: height(figure, estimate, width),
     };
-    let Answer { config, estimate } = answer;
     match figure {
+        STAGES => chart::stages(estimate, &look),
         "step" => chart::timeline(estimate, &look),
         "batch" => chart::sweep(&what_if(config, &sweep::BATCH), &estimate.fits, &look),
         "seq" => chart::sweep(&what_if(config, &sweep::SEQ), &estimate.fits, &look),

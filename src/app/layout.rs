@@ -73,7 +73,8 @@ fn form(state: State) -> View {
             address::show(state, view);
         }
     };
-    let row = tabs(state, "view", text::VIEWS, &VIEWS, |state| state.view.get().word(), choose);
+    let word = |state: State| state.view.get().word();
+    let row = tabs(state, "view", (text::VIEWS, &VIEWS), word, choose, |_, _| true);
     let panel = el("div")
         .attr("class", "panel")
         .attr("role", "tabpanel")

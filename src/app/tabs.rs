@@ -11,18 +11,20 @@ use crate::text::Text;
 /// One tab: its word (for `data-…` and ids) and its name.
 pub(super) type Tab = (&'static str, Text);
 
-/// A row of tabs. `family` prefixes the ids (`family-word` and `family-panel`).
+/// A row of tabs with its name. `family` prefixes the ids (`family-word` and `family-panel`); a tab that is not
+/// offered is not there for anybody.
 pub(super) fn tabs(
     state: State,
     family: &'static str,
-    label: Text,
-    tabs: &'static [Tab],
+    (label, tabs): (Text, &'static [Tab]),
     chosen: fn(State) -> &'static str,
     choose: fn(State, &'static str),
+    offered: fn(State, &str) -> bool,
 ) -> View {
     let step = move |event: web_sys::Event| {
         let Some(pressed) = event.dyn_ref::<KeyboardEvent>() else { return };
         let now = untrack(|| chosen(state));
+        let tabs: Vec<&Tab> = tabs.iter().filter(|tab| untrack(|| offered(state, tab.0))).collect();
         let at = tabs.iter().position(|tab| tab.0 == now).unwrap_or_default();
         let to = match pressed.key().as_str() {
             "ArrowRight" | "ArrowDown" => (at + 1) % tabs.len(),
@@ -48,6 +50,7 @@ pub(super) fn tabs(
             .attr("aria-controls", &format!("{family}-panel"))
             .live("aria-selected", move || selected().to_string())
             .live("tabindex", move || if selected() { "0" } else { "-1" }.to_owned())
+            .maybe("hidden", move || (!offered(state, word)).then(String::new))
             .on_here("click", move |_| choose(state, word))
             .say(state, name);
         row = row.child(tab);

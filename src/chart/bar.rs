@@ -219,7 +219,7 @@ fn capacity(scene: &mut Scene, estimate: &Estimate, look: &Look, axis: &Axis, (t
     scene.text(&label, (at, top - 17.0), align, LABEL, limit);
 }
 
-fn ticks(scene: &mut Scene, look: &Look, axis: &Axis, bottom: f64) {
+pub(super) fn ticks(scene: &mut Scene, look: &Look, axis: &Axis, bottom: f64) {
     let right = f64::from(look.width) - MARGIN;
     let (ticks, unit) = axis.ticks(look.units, (look.width / 70).max(3) as usize);
     let last = ticks.len().saturating_sub(1);

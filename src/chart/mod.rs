@@ -1,6 +1,6 @@
 //! Figures, written once over plotters' `DrawingBackend`.
 //!
-//! [`bar()`], [`timeline()`] and [`sweep()`] lay a figure out as a [`Scene`]; [`Scene::draw`] paints it on the page's canvas
+//! [`bar()`], [`stages()`], [`timeline()`] and [`sweep()`] lay a figure out as a [`Scene`]; [`Scene::draw`] paints it on the page's canvas
 //! (or any other backend), [`Scene::svg`] as a document of its own.
 //!
 //! ```no_run
@@ -28,12 +28,14 @@ mod legend;
 mod measure;
 mod palette;
 mod scene;
+mod stages;
 mod sweep;
 mod timeline;
 
 pub use bar::{bar, bar_height};
 pub use palette::{DARK, LIGHT, Palette, Rgb, contrast};
 pub use scene::Scene;
+pub use stages::{stages, stages_height};
 pub use sweep::sweep;
 pub use timeline::timeline;
 

@@ -2,8 +2,8 @@
 
 use super::measure::{bold_width, width};
 use super::scene::{Align, Label, Shape};
-use super::{DARK, LIGHT, Look, Scene, bar, bar_height, sweep, timeline};
-use crate::config::{Config, Optimizer, Precision, Recompute, Units};
+use super::{DARK, LIGHT, Look, Scene, bar, bar_height, stages, stages_height, sweep, timeline};
+use crate::config::{Config, Optimizer, Precision, Recompute, Schedule, Stack, Units};
 use crate::estimate::{Estimate, Verdict, estimate};
 use crate::ledger::{Block, ByBlock};
 use crate::sweep::{BATCH, SEQ, what_if};
@@ -69,26 +69,44 @@ fn labels(scene: &Scene) -> Vec<&Label> {
     labels
 }
 
+fn labels_are_inside_and_apart(scene: &Scene, case: &dyn std::fmt::Debug) {
+    let labels = labels(scene);
+    for (i, label) in labels.iter().enumerate() {
+        let [left, top, right, bottom] = extent(label);
+        let inside =
+            left >= 0.0 && top >= 0.0 && right <= f64::from(scene.width) && bottom <= f64::from(scene.height);
+        assert!(inside, "{:?} at {:?} leaves {case:?}", label.text, extent(label));
+        for other in &labels[..i] {
+            let b = extent(other);
+            let apart = right <= b[0] || b[2] <= left || bottom <= b[1] || b[3] <= top;
+            assert!(apart, "{:?} covers {:?} in {case:?}", label.text, other.text);
+        }
+    }
+}
+
+fn shapes_are_inside(scene: &Scene, case: &dyn std::fmt::Debug) {
+    for shape in &scene.shapes {
+        let points = match shape {
+            Shape::Rect(from, to, _) => vec![*from, *to],
+            Shape::Area(points, _) | Shape::Line(points, _, _) => points.clone(),
+            Shape::Dot(centre, _, _) => vec![*centre],
+            Shape::Label(_) => Vec::new(),
+        };
+        for (x, y) in points {
+            let inside = (-0.5..=f64::from(scene.width) + 0.5).contains(&x)
+                && (-0.5..=f64::from(scene.height) + 0.5).contains(&y);
+            assert!(inside, "({x}, {y}) of {shape:?} leaves {case:?}");
+        }
+    }
+}
+
 #[test]
 fn labels_stay_inside_and_apart() {
     for config in configs() {
         let estimate = estimate(&config).expect("a shipped model");
         each_scene(&config, &estimate, |scene, look| {
-            let labels = labels(scene);
-            assert!(labels.len() > 4);
-            for (i, label) in labels.iter().enumerate() {
-                let [left, top, right, bottom] = extent(label);
-                let inside = left >= 0.0
-                    && top >= 0.0
-                    && right <= f64::from(scene.width)
-                    && bottom <= f64::from(scene.height);
-                assert!(inside, "{:?} at {:?} leaves {look:?} of {config:?}", label.text, extent(label));
-                for other in &labels[..i] {
-                    let b = extent(other);
-                    let apart = right <= b[0] || b[2] <= left || bottom <= b[1] || b[3] <= top;
-                    assert!(apart, "{:?} covers {:?} in {look:?} of {config:?}", label.text, other.text);
-                }
-            }
+            assert!(labels(scene).len() > 4);
+            labels_are_inside_and_apart(scene, &(look, &config));
         });
     }
 }
@@ -97,21 +115,70 @@ fn labels_stay_inside_and_apart() {
 fn shapes_stay_inside() {
     for config in configs() {
         let estimate = estimate(&config).expect("a shipped model");
-        each_scene(&config, &estimate, |scene, look| {
-            for shape in &scene.shapes {
-                let points = match shape {
-                    Shape::Rect(from, to, _) => vec![*from, *to],
-                    Shape::Area(points, _) | Shape::Line(points, _, _) => points.clone(),
-                    Shape::Dot(centre, _, _) => vec![*centre],
-                    Shape::Label(_) => Vec::new(),
-                };
-                for (x, y) in points {
-                    let inside = (-0.5..=f64::from(scene.width) + 0.5).contains(&x)
-                        && (-0.5..=f64::from(scene.height) + 0.5).contains(&y);
-                    assert!(inside, "({x}, {y}) of {shape:?} leaves {look:?}");
-                }
+        each_scene(&config, &estimate, |scene, look| shapes_are_inside(scene, look));
+    }
+}
+
+/// Pipelines: short and long, in one chunk and several, that fit and that don't.
+fn pipelines() -> Vec<Config> {
+    let mut out = Vec::new();
+    for (model, pp, vpp) in
+        [("llama-3.1-8b", 1, 1), ("llama-3.1-8b", 2, 1), ("llama-3.1-70b", 8, 5), ("llama-3.1-405b", 63, 1)]
+    {
+        for gpu in ["rtx-4090", "h100-80g", "b300-288g"] {
+            out.push(Config {
+                model: Some(model.to_owned()),
+                gpu: Some(gpu.to_owned()),
+                stack: Stack::MegatronCore,
+                gpus: pp * 8,
+                tp: 8,
+                pp,
+                vpp,
+                schedule: if vpp > 1 { Schedule::Interleaved } else { Schedule::OneFOneB },
+                accumulation: 128,
+                ..Config::default()
+            });
+        }
+    }
+    out
+}
+
+#[test]
+fn stages_stay_inside_and_apart_and_name_the_fullest() {
+    for config in pipelines() {
+        let estimate = estimate(&config).expect("a shipped model");
+        for width in [320, 390, 559, 560, 720, 1200] {
+            for (lang, units, palette) in [(Lang::En, Units::Gib, &LIGHT), (Lang::Zh, Units::Gb, &DARK)] {
+                let look = Look { palette, lang, units, width, height: stages_height(&estimate, width) };
+                let scene = stages(&estimate, &look);
+                labels_are_inside_and_apart(&scene, &(&look, &config));
+                shapes_are_inside(&scene, &look);
+                let bold = labels(&scene).into_iter().filter(|label| label.bold).count();
+                // The caption and the row of the fullest, wherever it is in a long pipeline.
+                assert_eq!(bold, if config.pp > 1 { 2 } else { 0 }, "{look:?} {config:?}");
             }
-        });
+        }
+    }
+}
+
+#[test]
+fn what_a_stage_holds_sums_to_its_peak_and_the_fullest_is_the_answer() {
+    for config in pipelines() {
+        let estimate = estimate(&config).expect("a shipped model");
+        let layers: u64 = estimate.stages.iter().map(|stage| stage.layers).sum();
+        let model = crate::architecture::Architecture::of(&config).expect("a shipped model");
+        assert_eq!(layers, model.layers() as u64, "every layer is in one stage");
+        for stage in &estimate.stages {
+            assert_eq!(stage.blocks.sum(), stage.peak);
+            assert!(stage.device.expected >= stage.allocated && stage.allocated >= stage.peak);
+            assert_eq!(stage.chunks, config.vpp);
+            if config.vpp == 1 {
+                assert_eq!(stage.in_flight, config.pp - stage.stage, "1F1B");
+            }
+        }
+        let fullest = &estimate.stages[usize::try_from(estimate.peak.stage).unwrap()];
+        assert_eq!((fullest.blocks, fullest.allocated), (estimate.peak.blocks, estimate.allocated));
+        assert_eq!(fullest.device, estimate.device);
     }
 }
 

@@ -62,6 +62,7 @@ pub(super) enum Format {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Figure {
     Bar,
+    Stages,
     Timeline,
     /// Memory over a key.
     Over(Variable),
@@ -172,10 +173,11 @@ fn lang(word: &str) -> Result<Lang, &'static str> {
 fn figure(word: &str) -> Result<Figure, &'static str> {
     match word {
         "bar" => Ok(Figure::Bar),
+        "stages" => Ok(Figure::Stages),
         "timeline" => Ok(Figure::Timeline),
         key => Variable::find(key)
             .map(Figure::Over)
-            .ok_or("bar, timeline, batch, seq, … (any key that takes a whole number)"),
+            .ok_or("bar, stages, timeline, batch, seq, … (any key that takes a whole number)"),
     }
 }
 

@@ -18,6 +18,9 @@ pub(super) fn svg(figure: Figure, config: &Config, answer: &Estimate, lang: Lang
     let look = Look { palette, lang, units, width: WIDTH, height: HEIGHT };
     let scene = match figure {
         Figure::Bar => chart::bar(answer, &Look { height: chart::bar_height(WIDTH), ..look }),
+        Figure::Stages => {
+            chart::stages(answer, &Look { height: chart::stages_height(answer, WIDTH), ..look })
+        }
         Figure::Timeline => chart::timeline(answer, &look),
         Figure::Over(key) => chart::sweep(&what_if(config, &key), &answer.fits, &look),
     };

@@ -116,15 +116,26 @@ pub struct BetweenSteps {
     pub without_gradients: u64,
 }
 
-/// What one stage of a pipeline needs (bytes).
+/// What one stage of a pipeline holds, and what it needs (bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StagePeak {
     /// Its number, from 0.
     pub stage: u64,
+    /// How many of the model's layers it holds, embedding and head not counted.
+    pub layers: u64,
+    /// Parts that run without a break: one, or one for each virtual stage.
+    pub chunks: u64,
+    /// Forward passes of a chunk that wait for their backward at most, the running one counted: micro-batches in
+    /// flight where a stage is one chunk.
+    pub in_flight: u64,
     /// Live tensors at its worst instant.
     pub peak: u64,
+    /// What is live together then; sums to `peak`.
+    pub blocks: ByBlock,
     /// The framework's own counter at its maximum.
     pub allocated: u64,
+    /// With the caching allocator and with what lives outside it.
+    pub device: Band,
 }
 
 /// The whole answer for one configuration.

@@ -62,6 +62,10 @@ pub fn refine(model: &Architecture, config: &Config, estimate: &mut Estimate) {
 pub fn adopt(config: &Config, estimate: &mut Estimate, reserved: Band) {
     estimate.reserved = reserved;
     estimate.device = totals::device(&estimate.reserved);
+    // Only a run without a pipeline is replayed.
+    if let [stage] = estimate.stages.as_mut_slice() {
+        stage.device = estimate.device;
+    }
     estimate.fits = totals::fit(config, &estimate.device);
 }
 

@@ -112,8 +112,18 @@ pub(super) fn walk<T>(model: &Architecture, config: &Config, tell: impl FnOnce(W
             rank.always(&plan),
             &live(rank.temporaries.iter()),
         );
-        let peak = step.worst.live.by_block().sum();
-        stages.push(StagePeak { stage: stage.rank, peak, allocated: step.counted.saturating_add(library) });
+        let blocks = step.worst.live.by_block();
+        let allocated = step.counted.saturating_add(library);
+        stages.push(StagePeak {
+            stage: stage.rank,
+            layers: stage.layers().count() as u64,
+            chunks: stage.chunks.len() as u64,
+            in_flight: stage.in_flight(),
+            peak: blocks.sum(),
+            blocks,
+            allocated,
+            device: totals::device(&totals::reserved(allocated)),
+        });
         if fullest.as_ref().is_none_or(|(.., most)| step.counted > most.counted) {
             fullest = Some((stage, index, step));
         }

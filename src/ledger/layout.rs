@@ -67,6 +67,12 @@ impl Stage {
         self.chunks.iter().any(|chunk| chunk.loss)
     }
 
+    /// Forward passes of a chunk that wait for their backward at most, the running one counted.
+    pub(crate) fn in_flight(&self) -> u64 {
+        let passes = self.turns.iter().map(|turn| turn.waiting.iter().sum::<u64>().saturating_add(1));
+        passes.max().unwrap_or(1)
+    }
+
     /// Positions of all its layers.
     pub(crate) fn layers(&self) -> impl Iterator<Item = usize> + '_ {
         self.chunks.iter().flat_map(|chunk| chunk.layers.clone())

@@ -108,7 +108,16 @@ pub(super) fn estimate() -> Estimate {
                 "{key}={value} 暂未计入",
             )),
         }],
-        stages: vec![StagePeak { stage: 0, peak: 55 * GIB, allocated: 55 * GIB + 512 }],
+        stages: vec![StagePeak {
+            stage: 0,
+            layers: 32,
+            chunks: 1,
+            in_flight: 1,
+            peak: 55 * GIB,
+            blocks,
+            allocated: 55 * GIB + 512,
+            device: Band { low: 56 * GIB, expected: 57 * GIB, high: 60 * GIB },
+        }],
         symbols,
     }
 }

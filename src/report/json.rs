@@ -30,7 +30,7 @@ struct Report<'a> {
     device: Range,
     host: u64,
     fits: Fits,
-    stages: Vec<Stage>,
+    stages: Vec<Stage<'a>>,
     timeline: Vec<Live>,
     ledger: Vec<Row<'a>>,
     warnings: Vec<Warning<'a>>,
@@ -84,10 +84,15 @@ struct Fits {
 
 #[derive(serde::Serialize)]
 #[allow(clippy::struct_field_names)] // the contract's names
-struct Stage {
+struct Stage<'a> {
     stage: u64,
+    layers: u64,
+    chunks: u64,
+    in_flight: u64,
     peak: u64,
+    blocks: Blocks<'a>,
     allocated: u64,
+    device: Range,
 }
 
 #[derive(serde::Serialize)]
@@ -192,7 +197,16 @@ impl<'a> Report<'a> {
             stages: estimate
                 .stages
                 .iter()
-                .map(|stage| Stage { stage: stage.stage, peak: stage.peak, allocated: stage.allocated })
+                .map(|stage| Stage {
+                    stage: stage.stage,
+                    layers: stage.layers,
+                    chunks: stage.chunks,
+                    in_flight: stage.in_flight,
+                    peak: stage.peak,
+                    blocks: Blocks { bytes: &stage.blocks, fifth: "temporary" },
+                    allocated: stage.allocated,
+                    device: Range::from(stage.device),
+                })
                 .collect(),
             timeline: estimate
                 .timeline

@@ -227,6 +227,8 @@ pub const FIGURE: Text = Text::new("Figure", "图");
 pub const FIGURES: Text = Text::new("Figures", "图表");
 /// The stacked bar.
 pub const BAR: Text = Text::new("Peak", "峰值构成");
+/// The stages of a pipeline.
+pub const STAGES: Text = Text::new("By stage", "各流水段");
 /// The timeline.
 pub const STEP: Text = Text::new("One step", "一步之内");
 /// The sweep over the batch.

@@ -27,6 +27,49 @@ pub const BLOCK: Text = Text::new("{block} {size} ({share})", "{block} {size}（
 /// Between blocks.
 pub const COMMA: Text = Text::new(", ", "，");
 
+// The stages of a pipeline.
+
+/// Name of the figure.
+pub const STAGES: Text = Text::new("By pipeline stage", "各流水段的显存");
+/// The fullest stage, how much its device holds at the peak, and within which range.
+pub const FULLEST: Text = Text::new(
+    "Fullest: stage {stage}, {size} ({low} – {high})",
+    "最满：第 {stage} 段，{size}（{low} – {high}）",
+);
+/// Which stages have a bar, where there are too many.
+pub const STAGES_SHOWN: Text = Text::new("{shown} of {all} stages", "{all} 段中的 {shown} 段");
+/// A stage and what its device holds.
+pub const STAGE: Text = Text::new("Stage {stage}: {size}", "第 {stage} 段：{size}");
+/// What a stage of one chunk runs.
+pub const IN_FLIGHT: Text =
+    Text::new("{layers} layers · {flight} micro-batches in flight", "{layers} 层 · 在途微批 {flight}");
+/// The same where there is little room.
+pub const IN_FLIGHT_SHORT: Text =
+    Text::new("{layers} layers · {flight} in flight", "{layers} 层 · 在途微批 {flight}");
+/// What a stage of several chunks runs: each pass takes one micro-batch through one chunk.
+pub const PASSES_IN_FLIGHT: Text = Text::new(
+    "{layers} layers in {chunks} chunks · {flight} passes in flight",
+    "{layers} 层分 {chunks} 块 · 在途 {flight} 次",
+);
+/// The same where there is little room.
+pub const PASSES_IN_FLIGHT_SHORT: Text =
+    Text::new("{layers} layers / {chunks} · {flight} passes", "{layers} 层 / {chunks} · 在途 {flight} 次");
+/// The figure in words.
+pub const STAGES_LABEL: Text = Text::new(
+    "Stacked bars of one GPU's memory in each of {all} pipeline stages, each at its own worst moment. {stages} {fullest}. {card}.",
+    "{all} 个流水段各一条堆叠条形图，表示单卡在各自峰值时刻的显存。{stages}{fullest}。{card}。",
+);
+/// A stage in the words of the figure.
+pub const STAGE_WORDS: Text = Text::new("{stage} ({runs}): {blocks}.", "{stage}（{runs}）：{blocks}。");
+/// Without a pipeline there is nothing to compare.
+pub const ONE_STAGE: Text = Text::new(
+    "There is one stage (pp = 1): no GPU holds other layers than the next.",
+    "只有一段（pp = 1）：没有流水线并行，每张卡都有全部的层。",
+);
+/// And how to get one.
+pub const MORE_STAGES: Text =
+    Text::new("Set pp to 2 or more to compare them.", "把 pp 设为 2 或更大即可比较各段。");
+
 // The timeline.
 
 /// Name of the figure.

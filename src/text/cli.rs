@@ -77,9 +77,9 @@ pub const ONE_INPUT: Text =
 pub const HELP_FORMAT: Text = Text::new("What to print", "输出格式");
 /// Help of `--figure`.
 pub const HELP_FIGURE: Text = Text::new(
-    "Which figure --format svg draws: bar (the blocks), timeline (one training step), or memory over any key that \
+    "Which figure --format svg draws: bar (the blocks), stages (of a pipeline), timeline (one training step), or memory over any key that \
      takes a whole number: batch, seq, gpus, … [default: bar]",
-    "--format svg 画哪张图：bar（各块）、timeline（一个训练步），或显存随任一整数键的变化：batch、seq、gpus 等 [默认：bar]",
+    "--format svg 画哪张图：bar（各块）、stages（各流水段）、timeline（一个训练步），或显存随任一整数键的变化：batch、seq、gpus 等 [默认：bar]",
 );
 /// Help of `--suggest`.
 pub const HELP_SUGGEST: Text = Text::new(
