@@ -285,7 +285,7 @@ fn an_engine_on_a_stage_holds_that_stage_alone() {
     }
 }
 
-/// ArcticTraining's checkpoint moves each layer's input to the host and brings one back at a time, so the peak loses all
+/// A checkpoint that offloads moves each layer's input to the host and brings one back at a time, so the peak loses all
 /// of them but the one whose layer runs backward; every rank of a node has its own in the node's memory.
 #[test]
 fn offloaded_layer_inputs_are_in_host_memory() {

@@ -206,7 +206,9 @@ impl Architecture {
             own.push(Weight { param: LM_HEAD, count: 1 });
         }
         own.retain(|weight| copied.covers(&weight.param));
-        own.iter_mut().for_each(|weight| weight.param.half = Half::Copy);
+        for weight in &mut own {
+            weight.param.half = Half::Copy;
+        }
         own
     }
 }

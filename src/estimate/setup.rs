@@ -71,19 +71,7 @@ impl Setup {
             true => (low, Dtype::Fp32, Dtype::Fp32),
             false => (weight, weight, matmul),
         };
-        let lora = matches!(config.method, Method::Lora | Method::Qlora).then(|| {
-            let (targets, unknown) = Targets::parse(&config.lora_targets);
-            warnings
-                .extend(unknown.into_iter().map(|word| note("lora_targets", word, words::UNKNOWN_TARGET)));
-            // peft leaves adapters in the base's own type, or makes them fp32.
-            let dtype = if config.lora_dtype == LoraDtype::Bf16 { adapter } else { Dtype::Fp32 };
-            let dropout = config.advanced.get("lora_dropout").and_then(serde_json::Value::as_f64);
-            let copied = config.advanced.get("modules_to_save").map(text_of).unwrap_or_default();
-            let (copied, unknown) = Copied::parse(&copied);
-            warnings
-                .extend(unknown.into_iter().map(|word| note("modules_to_save", word, words::UNCOUNTED_COPY)));
-            Lora { targets, dtype, dropout: dropout.is_some_and(|p| p > 0.0), copied }
-        });
+        let lora = lora(config, adapter, &mut warnings);
         let adapter = lora.map_or(weight, |lora| lora.dtype);
         // FSDP's mixed precision keeps fp32 shards of what is trained, which are their own master copy, and computes in
         // the type that it gathers (accelerate, `FullyShardedDataParallelPlugin`, upcasts trained parameters alone).
@@ -276,6 +264,22 @@ fn autocast(config: &Config, prepared: bool) -> bool {
             Some(_) => false,
             None => prepared && config.precision != Precision::Fp32,
         }
+}
+
+/// The adapters that are trained, of type `low` where they are of the base's own. What is asked for and not known is
+/// warned of.
+fn lora(config: &Config, low: Dtype, warnings: &mut Vec<Problem>) -> Option<Lora> {
+    matches!(config.method, Method::Lora | Method::Qlora).then(|| {
+        let (targets, unknown) = Targets::parse(&config.lora_targets);
+        warnings.extend(unknown.into_iter().map(|word| note("lora_targets", word, words::UNKNOWN_TARGET)));
+        // peft leaves adapters in the base's own type, or makes them fp32.
+        let dtype = if config.lora_dtype == LoraDtype::Bf16 { low } else { Dtype::Fp32 };
+        let dropout = config.advanced.get("lora_dropout").and_then(serde_json::Value::as_f64);
+        let copied = config.advanced.get("modules_to_save").map(text_of).unwrap_or_default();
+        let (copied, unknown) = Copied::parse(&copied);
+        warnings.extend(unknown.into_iter().map(|word| note("modules_to_save", word, words::UNCOUNTED_COPY)));
+        Lora { targets, dtype, dropout: dropout.is_some_and(|p| p > 0.0), copied }
+    })
 }
 
 /// A value as its text.

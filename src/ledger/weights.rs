@@ -19,7 +19,7 @@ pub(super) fn row(
         Half::Whole => "",
         Half::A => "lora_A.weight",
         Half::B => "lora_B.weight",
-        Half::Copy if param.path.ends_with(".bias") => "modules_to_save.bias",
+        Half::Copy if param.path.rsplit('.').next() == Some("bias") => "modules_to_save.bias",
         Half::Copy => "modules_to_save.weight",
     };
     let row = Entry::lasting((tensor, module), (block, param.group), (shape, dtype), count, numbers);

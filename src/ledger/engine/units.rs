@@ -117,7 +117,9 @@ impl Units {
         if model.shares_head() && storage.copied.0.head {
             head.add(storage.copied(weights::LM_HEAD));
         }
-        [&mut embedding, &mut head].into_iter().for_each(|unit| storage.copy(unit));
+        for unit in [&mut embedding, &mut head] {
+            storage.copy(unit);
+        }
         let kinds = encoder.iter().flat_map(|encoder| &encoder.kinds).chain(&model.kinds);
         Self { kinds: kinds.map(kind).collect(), embedding, head, tied: model.tied }
     }
