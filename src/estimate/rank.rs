@@ -72,7 +72,7 @@ impl Job<'_> {
         let Self { model, setup, plan, symbols, engine, parts, .. } = *self;
         let shares = engine.shares(model, setup.storage(), stage, symbols);
         let (held, mut host) = engine.lasting(&shares, symbols);
-        host = host.saturating_add(parts.offloaded(stage));
+        host = host.saturating_add(parts.map_or(0, |parts| parts.offloaded(stage)));
         let Shares { base, adapters, steps, stepped } = shares;
         let mut parameters = match setup.quantized {
             Some(stored) => quantized::parameters(&base, stored, setup.stored, symbols),

@@ -1,6 +1,6 @@
 //! Optimizer states, and what a step needs meanwhile.
 //!
-//! Each optimizer is one implementation, named beside its rule in [`Rule`]; a tensor follows one rule, and most
+//! Each optimizer is one implementation, named beside its rule in `Rule`; a tensor follows one rule, and most
 //! optimizers have a second one for what their first does not fit (vectors, embeddings).
 
 mod scratch;
