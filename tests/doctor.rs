@@ -10,8 +10,8 @@ use trainmem::config::{
     Quantization, Recompute, Stack,
 };
 use trainmem::doctor::{
-    Case, Change, Examination, Fleet, MOST_CHANGES, Outcome, Prescription, Price, REMEDIES, Reason, Search,
-    changes, compare,
+    Case, Change, Examination, Fleet, MOST_CHANGES, Need, Outcome, Prescription, Price, REMEDIES, Reason,
+    Search, changes, compare,
 };
 use trainmem::estimate::{Estimate, Reserve, Verdict, brief, estimate, is_hopeless, of};
 use trainmem::sweep::{BATCH, LORA_RANK, MOST, SEQ, Variable, largest_that_fits};
@@ -247,24 +247,35 @@ fn a_saving_nothing_says_why() {
     assert_eq!(reason("flash-attention"), Some(Reason::Unchanged));
 }
 
-#[test]
-fn the_fewest_cards_hold_it() {
-    let case = Case::of(&Config::from_link("precision=bf16&batch=2").config, Reserve::Typical).unwrap();
-    let mut fleet = Fleet::new(&case);
-    for _ in 0..40 {
-        if fleet.advance(&case, 50) {
+/// The search for the fewest cards, to its end.
+fn fleet(case: &Case, slices: usize) -> Fleet {
+    let mut fleet = Fleet::new(case);
+    for _ in 0..slices {
+        if fleet.advance(case, 50) {
             break;
         }
     }
+    fleet
+}
+
+/// The configuration that a finding stands for; the estimate agrees that it fits.
+fn agreed(case: &Case, need: &Need) -> Config {
+    let mut config = Config { gpu: Some(need.gpu.id.to_owned()), gpus: need.gpus, ..case.config().clone() };
+    for (key, value) in &need.layout {
+        config.set(key.word(), value).unwrap();
+    }
+    assert_eq!(answer(&config).fits, need.fits);
+    assert_eq!(need.fits.verdict, Verdict::Yes, "{}", need.gpu.id);
+    config
+}
+
+#[test]
+fn the_fewest_cards_hold_it() {
+    let case = Case::of(&Config::from_link("precision=bf16&batch=2").config, Reserve::Typical).unwrap();
+    let fleet = fleet(&case, 40);
     assert!(!fleet.found().is_empty());
     for need in fleet.found() {
-        let mut config =
-            Config { gpu: Some(need.gpu.id.to_owned()), gpus: need.gpus, ..case.config().clone() };
-        for (key, value) in &need.layout {
-            config.set(key.word(), value).unwrap();
-        }
-        assert_eq!(answer(&config).fits, need.fits);
-        assert_eq!(need.fits.verdict, Verdict::Yes, "{}", need.gpu.id);
+        agreed(&case, need);
     }
     // Whatever is larger and not listed would have been.
     let smallest =
@@ -280,21 +291,10 @@ fn the_fewest_cards_share_out_experts() {
                 &num_key_value_heads=8&intermediate_size=14336&vocab_size=32000&num_local_experts=8\
                 &num_experts_per_tok=2&stack=megatron-core&precision=bf16-mixed&attention=flash";
     let case = Case::of(&Config::from_link(link).config, Reserve::Typical).unwrap();
-    let mut fleet = Fleet::new(&case);
-    for _ in 0..200 {
-        if fleet.advance(&case, 50) {
-            break;
-        }
-    }
+    let fleet = fleet(&case, 200);
     let mut shared = 0;
     for need in fleet.found() {
-        let mut config =
-            Config { gpu: Some(need.gpu.id.to_owned()), gpus: need.gpus, ..case.config().clone() };
-        for (key, value) in &need.layout {
-            config.set(key.word(), value).unwrap();
-        }
-        assert_eq!(answer(&config).fits, need.fits);
-        assert_eq!(need.fits.verdict, Verdict::Yes, "{}", need.gpu.id);
+        let config = agreed(&case, need);
         if config.ep > 1 {
             shared += 1;
             // It would have come earlier: a layout with whole replicas of the experts does not do.

@@ -14,9 +14,10 @@ use crate::architecture::{Architecture, Weight};
 use crate::config::{Config, Gpu, Problem};
 use crate::ledger::engine::Engine;
 use crate::ledger::tape::Gradients;
-use crate::ledger::{Block, ByBlock, Entry, Group, Layout, Plan, Symbol, Symbols};
+use crate::ledger::{Block, ByBlock, Entry, Group, Layout, Parts, Plan, Symbol, Symbols};
 use crate::timeline::{self, Instant, Live, Moment};
 use peak::Scene;
+use rank::Job;
 use setup::Setup;
 use walk::{Walked, walk};
 
@@ -196,6 +197,8 @@ struct Ground {
     layout: Layout,
     /// The model as Megatron-core builds it, where that runs it.
     built: Option<Architecture>,
+    /// It is known what its parts run.
+    modelled: bool,
     setup: Setup,
     symbols: Symbols,
     plan: Plan,
@@ -224,7 +227,23 @@ impl Ground {
             // No backward is known in which gradients could be born: they are there from the start.
             plan.gradients = Gradients::Added;
         }
-        Self { layout, built, setup, symbols, plan, engine }
+        Self { layout, built, modelled, setup, symbols, plan, engine }
+    }
+
+    /// The model that runs, of the one that was read.
+    fn model<'g>(&'g self, read: &'g Architecture) -> &'g Architecture {
+        self.built.as_ref().unwrap_or(read)
+    }
+
+    /// What all ranks have in common; without `parts`, what an engine plays stays out.
+    fn job<'g>(
+        &'g self,
+        read: &'g Architecture,
+        config: &'g Config,
+        parts: Option<&'g Parts<'g>>,
+    ) -> Job<'g> {
+        let Self { layout, setup, symbols, plan, engine, .. } = self;
+        Job { model: self.model(read), config, layout, setup, plan, symbols, engine, parts }
     }
 }
 

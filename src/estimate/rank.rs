@@ -7,8 +7,8 @@ use crate::allocator::Lasting;
 use crate::architecture::{Architecture, Half, Weight};
 use crate::config::{Config, OptimizerImpl};
 use crate::ledger::activations::Megatron;
-use crate::ledger::engine::{Buffer, Engine, Script, Shares};
-use crate::ledger::rows::Rows;
+use crate::ledger::engine::{Engine, Script, Shares};
+use crate::ledger::rows::{Rows, bytes};
 use crate::ledger::tape::Gradients;
 use crate::ledger::{
     Chunk, Entry, Layout, Parts, Phase, Plan, Stage, Symbols, optimizer, quantized, weights,
@@ -106,7 +106,6 @@ impl Job<'_> {
         host = host.saturating_add(paged);
         states.extend(optimizer::steps(stepped, setup.stepping, steps, symbols));
         let mut temporaries = optimizer::temporaries(stepped, setup.stepping, symbols);
-        let bytes = |rows: &[Entry]| rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
         if let Some(dtensor) = dtensor.filter(|_| matches!(engine, Engine::Alone) && !passing) {
             // They are gone before the step makes the rest.
             let moved = weights::redistributed(trained, dtensor, setup.gradient, symbols);
@@ -137,10 +136,12 @@ impl Job<'_> {
         inputs.extend(held);
         let [offloads_parameters, offloads_states] = engine.offloads();
         if offloads_parameters {
-            host = parameters.drain(..).fold(host, |host, row| host.saturating_add(row.bytes));
+            host = host.saturating_add(bytes(&parameters));
+            parameters.clear();
         }
         if offloads_states {
-            host = states.drain(..).fold(host, |host, row| host.saturating_add(row.bytes));
+            host = host.saturating_add(bytes(&states));
+            states.clear();
             temporaries.clear();
         }
         let mut weights = base;
@@ -217,7 +218,7 @@ impl Rank {
     pub(super) fn between_steps(&self, library: u64, buffers: &Buffers) -> BetweenSteps {
         let idle = live(self.parameters.iter().chain(&self.states).chain(&self.inputs));
         let idle = idle.by_block().sum().saturating_add(library);
-        let gradients = self.gradients.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
+        let gradients = bytes(&self.gradients);
         let with_gradients = idle.saturating_add(gradients);
         let kept = if self.buffered { with_gradients } else { idle };
         let without_gradients = kept.saturating_add(self.held(&buffers.after_step));
@@ -231,22 +232,19 @@ impl Rank {
 
     /// Bytes of the parameters, and of the optimizer's states.
     pub(super) fn stored(&self) -> [u64; 2] {
-        [&self.parameters, &self.states]
-            .map(|rows| rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes)))
+        [&self.parameters, &self.states].map(bytes)
     }
 
     /// Bytes of a reduction bucket that lives always.
     pub(super) fn bucket(&self) -> u64 {
         let bucket = |row: &&Entry| std::ptr::eq(row.tensor, &raw const crate::text::tensors::REDUCE_BUCKET);
-        self.inputs.iter().filter(bucket).fold(0, |sum, row| sum.saturating_add(row.bytes))
+        bytes(self.inputs.iter().filter(bucket))
     }
 
     /// What the engine's buffers hold when each is alive so many times.
     fn held(&self, alive: &[u64]) -> u64 {
         let buffers = self.script.iter().flat_map(|script| &script.buffers);
-        let bytes =
-            |buffer: &Buffer| buffer.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
-        let each = buffers.zip(alive).map(|(buffer, alive)| bytes(buffer).saturating_mul(*alive));
+        let each = buffers.zip(alive).map(|(buffer, alive)| bytes(&buffer.rows).saturating_mul(*alive));
         each.fold(0, u64::saturating_add)
     }
 

@@ -1,6 +1,5 @@
 //! What the caching allocator reserves: found by replaying whole steps, not by a factor.
 
-use super::rank::Job;
 use super::setup::flag;
 use super::{Band, Estimate, Ground, totals};
 use crate::allocator::{self, Card, Order};
@@ -78,26 +77,16 @@ pub fn replay_one_step(model: &Architecture, config: &Config) -> Option<u64> {
 }
 
 fn replay(model: &Architecture, config: &Config, room: u64, order: Order) -> Option<u64> {
-    let Ground { layout, built, setup, symbols, plan, engine } = Ground::of(model, config);
-    let modelled = built.is_some() || model.modelled();
-    let model = built.as_ref().unwrap_or(model);
+    let ground = Ground::of(model, config);
+    let Ground { layout, setup, symbols, plan, .. } = &ground;
     let [stage] = layout.stages.as_slice() else { return None };
-    let chunk = stage.chunks.first().filter(|_| modelled && config.gpus <= 1)?;
+    let chunk = stage.chunks.first().filter(|_| ground.modelled && config.gpus <= 1)?;
     let exchanged = symbols.exchanged();
-    let parts = Parts::of(model, [&symbols, &exchanged], &plan, &layout);
-    let job = Job {
-        model,
-        config,
-        layout: &layout,
-        setup: &setup,
-        plan: &plan,
-        symbols: &symbols,
-        engine: &engine,
-        parts: Some(&parts),
-    };
+    let parts = Parts::of(ground.model(model), [symbols, &exchanged], plan, layout);
+    let job = ground.job(model, config, Some(&parts));
     let rank = job.rank(stage);
     let workspaces = totals::workspaces(totals::card(config), setup.megatron.as_ref());
     let card = Card { room, expandable: flag(config, "expandable_segments") };
     let lasting = rank.lasting(&workspaces);
-    Some(allocator::reserved((&parts, &plan, chunk), &lasting, card, order))
+    Some(allocator::reserved((&parts, plan, chunk), &lasting, card, order))
 }

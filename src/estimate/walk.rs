@@ -1,11 +1,12 @@
 //! A step of every stage, run through once: what whole answers and brief ones are told from.
 
-use super::rank::{Job, Rank};
+use super::rank::Rank;
 use super::setup::Setup;
 use super::{Band, Fit, Ground, StagePeak, live, sharding, totals};
 use crate::architecture::Architecture;
 use crate::config::{Attention, Config, Problem, ProblemKind, Stack};
 use crate::ledger::engine::Engine;
+use crate::ledger::rows::bytes;
 use crate::ledger::{Entry, Layout, Parts, Plan, Stage};
 use crate::text::architecture as words;
 use crate::timeline::{self, Profiles, Timeline};
@@ -31,20 +32,11 @@ pub fn brief(model: &Architecture, config: &Config) -> Brief {
 /// Whether what the first stage holds throughout a step (weights, optimizer states, inputs) is more than the card has
 /// already. Then the peak is, too; what runs is not looked at.
 pub fn is_hopeless(model: &Architecture, config: &Config) -> bool {
-    let Ground { layout, built, setup, symbols, plan, engine } = Ground::of(model, config);
-    let model = built.as_ref().unwrap_or(model);
-    let job = Job {
-        model,
-        config,
-        layout: &layout,
-        setup: &setup,
-        plan: &plan,
-        symbols: &symbols,
-        engine: &engine,
-        parts: None,
-    };
-    let stage = layout.stages.first();
-    stage.is_some_and(|stage| job.rank(stage).always(&plan).by_block().sum() > totals::capacity(config))
+    let ground = Ground::of(model, config);
+    let job = ground.job(model, config, None);
+    let stage = ground.layout.stages.first();
+    stage
+        .is_some_and(|stage| job.rank(stage).always(&ground.plan).by_block().sum() > totals::capacity(config))
 }
 
 /// A step of every stage, run through: what answers are told from.
@@ -71,28 +63,17 @@ pub(super) struct Walked<'w> {
 
 /// Runs through a step of every stage.
 pub(super) fn walk<T>(model: &Architecture, config: &Config, tell: impl FnOnce(Walked) -> T) -> T {
-    let Ground { layout, built, setup, symbols, plan, engine } = Ground::of(model, config);
-    let whole = model;
-    let modelled = built.is_some() || model.modelled();
-    let model = built.as_ref().unwrap_or(model);
+    let ground = Ground::of(model, config);
+    let Ground { layout, modelled, setup, symbols, plan, engine, .. } = &ground;
     let exchanged = symbols.exchanged();
-    let parts = Parts::of(model, [&symbols, &exchanged], &plan, &layout);
+    let parts = Parts::of(ground.model(model), [symbols, &exchanged], plan, layout);
     let mut profiles = Profiles::of(&parts);
     if engine.passes_gradients() {
         profiles.by_gradient(&parts);
     }
-    let job = Job {
-        model,
-        config,
-        layout: &layout,
-        setup: &setup,
-        plan: &plan,
-        symbols: &symbols,
-        engine: &engine,
-        parts: Some(&parts),
-    };
+    let job = ground.job(model, config, Some(&parts));
     let workspaces = totals::workspaces(totals::card(config), setup.megatron.as_ref());
-    let library = workspaces.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
+    let library = bytes(&workspaces);
     let mut stages = Vec::with_capacity(layout.stages.len());
     let mut ranks: Vec<(&Stage, Rank)> = Vec::new();
     let mut fullest: Option<(&Stage, usize, Timeline)> = None;
@@ -106,10 +87,10 @@ pub(super) fn walk<T>(model: &Architecture, config: &Config, tell: impl FnOnce(W
         let Some((_, rank)) = ranks.get(index) else { continue };
         let step = timeline::run(
             (&parts, &profiles),
-            &plan,
+            plan,
             stage,
             rank.script.as_ref(),
-            rank.always(&plan),
+            rank.always(plan),
             &live(rank.temporaries.iter()),
         );
         let blocks = step.worst.live.by_block();
@@ -131,14 +112,14 @@ pub(super) fn walk<T>(model: &Architecture, config: &Config, tell: impl FnOnce(W
     let Some((stage, index, step)) = fullest else { unreachable!("a pipeline has a stage") };
     let (_, rank) = ranks.swap_remove(index);
     tell(Walked {
-        whole,
+        whole: model,
         config,
-        layout: &layout,
-        setup: &setup,
-        plan: &plan,
-        engine: &engine,
+        layout,
+        setup,
+        plan,
+        engine,
         parts: &parts,
-        modelled,
+        modelled: *modelled,
         workspaces,
         library,
         stages,

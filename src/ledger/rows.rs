@@ -3,6 +3,11 @@
 use super::tape::{Role, Storage, Tape};
 use super::{Block, Entry, Part, Phase};
 
+/// Bytes of rows together.
+pub(crate) fn bytes<'e>(rows: impl IntoIterator<Item = &'e Entry>) -> u64 {
+    rows.into_iter().fold(0, |sum, row| sum.saturating_add(row.bytes))
+}
+
 /// Collects rows; equal tensors of different layers become one row with a count.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {

@@ -1,5 +1,6 @@
 //! What lives only while the optimizer steps.
 
+use super::super::rows::bytes;
 use super::super::weights::row;
 use super::super::{Block, Dim, Dtype, Entry, Phase, Shape, Symbols, Tensor};
 use super::states::Space;
@@ -25,7 +26,6 @@ pub fn temporaries(weights: &[Weight], stepping: Stepping, numbers: &Symbols) ->
         let entry = row(tensor, weight.param, Block::Overhead, of, count * times, numbers);
         Entry { from: Phase::Optimizer, until: Phase::Optimizer, at_peak: 0, ..entry }
     };
-    let bytes = |rows: &[Entry]| rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
     let mut together = Vec::new();
     let mut largest = Vec::new();
     for weight in weights {
